@@ -296,7 +296,11 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       if (!tape.persistent() && complete) tape.use_up();
       if (!tape.persistent() && !complete) tape.release_tensors();
     } else if (!complete && !zeros_for_none && !strict) {
-      checked(PyObject_CallFunctionObjArgs(registered("remember_none"), self, a.target, a.sources, nullptr));
+      Ref missing = checked(PyList_New(0));  // the numbers of the sources
+      for (size_t i = 0; i < flow.size(); ++i)
+        if (!flow[i] && PyList_Append(missing.get(), checked(PyLong_FromSize_t(i)).get()) < 0) throw_python_error();
+      checked(
+          PyObject_CallFunctionObjArgs(registered("remember_none"), self, a.target, a.sources, missing.get(), nullptr));
     }
     return pack_like(a.sources, results);
   });

@@ -92,6 +92,8 @@ def gradients(
         found: list[Any] = graph.gradients(targets, cotangents, sources, stops, _overriding_rules(graph))
         if observers.graph_gradients is not None and unconnected is not UnconnectedGradients.ZERO:
             observers.graph_gradients(graph, targets, sources, found)
+        elif observers.graph_none is not None and any(dx is None for dx in found):
+            observers.graph_none(graph, targets, sources, found)
         if unconnected is UnconnectedGradients.ZERO:
             found = [find_public("zeros_like")(_tensor(x)) if dx is None else dx for x, dx in zip(sources, found)]
     finally:

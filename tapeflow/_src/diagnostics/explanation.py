@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.namespace import public
 
 
@@ -21,7 +22,7 @@ class Explanation(NamedTuple):
     integer_at: tuple[str, int] | None = None  # for an index: the line where the values became integers
 
     def __str__(self) -> str:
-        place = f" ({self.file}:{self.line})" if self.file else ""
+        place = f" ({place_text(self.file, self.line or 0)})" if self.file else ""
         about = f" The source is {self.source}." if self.source else ""
         others = f" The target depends on {', '.join(self.depends_on)}." if self.depends_on else ""
         return f"{self.text}{place}. {self.advice}{about}{others}"

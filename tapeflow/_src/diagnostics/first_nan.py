@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.nan_origin import HANDS_ON, NanOrigins, Origin
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.source_line import place_text, source_line
 from tapeflow._src.namespace import public
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -62,7 +62,7 @@ class Finding(NamedTuple):
         whence = "from finite inputs" if self.made_here else "its inputs were not finite already"
         source = linecache.getline(file, line).strip()
         shown = f"\n    {source}" if source else ""
-        return f"{work} made {self.result.kinds()} at {file}:{line}; {whence}{shown}"
+        return f"{work} made {self.result.kinds()} at {place_text(file, line)}; {whence}{shown}"
 
 
 def _finding(*facts: Any) -> Finding:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from types import TracebackType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
-from tapeflow._src.diagnostics.why_none import explain
+from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.diagnostics.graph_tape import GraphTape
+from tapeflow._src.diagnostics.observers import observers
+from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.source_line import place_text, source_line
+from tapeflow._src.diagnostics.variable_names import variable_behind
+from tapeflow._src.diagnostics.why_none import explain_with
 from tapeflow._src.namespace import public
 from tapeflow._src.types import nest
 
@@ -21,8 +28,9 @@ class _Memory:
     """The explanations of gradients that were None, by the place that asked for them; once each."""
 
     def __init__(self) -> None:
-        self.by_site: dict[tuple[Any, int, int], list[Explanation]] = {}
-        self.latest: list[Explanation] = []
+        self.by_site: dict[tuple[Any, int, tuple[int, ...]], list[Explanation]] = {}
+        self.latest: Callable[[], list[Explanation]] | None = None
+        self.asked_at = ""
         self.shows = bool(os.environ.get("TAPEFLOW_EXPLAIN", "") not in ("", "0"))
         self.hooked = False
 
@@ -30,40 +38,77 @@ class _Memory:
 _memory = _Memory()
 
 
-def remember_none(tape: Any, target: Any, sources: Any) -> None:
-    """Called by the core when a gradient is None: explains it once for each place that asks."""
+def remember_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> None:
+    """Called by the core when gradients are None: explains them once for each place that asks.
+
+    `missing` has the numbers of the sources, as they are flattened.
+    """
     code, instruction = _core.current_line()
-    site = (code, instruction, len(nest.flatten(sources)))
-    known = _memory.by_site.get(site)
+    site = (code, instruction, tuple(missing))
+    known, fresh = _memory.by_site.get(site), None
     if known is None:
         if len(_memory.by_site) >= _MOST_SITES:
             return
-        known = _memory.by_site[site] = _explanations(tape, target, sources)
-        if _memory.shows and known:
-            print(_text(known), file=sys.stderr)
-    _memory.latest = known
-    if not _memory.hooked and known:
+        known = fresh = _explanations(tape, target, nest.flatten(sources), missing, user_frames())
+        _memory.by_site[site] = known
+    _keep(lambda: known, fresh)
+
+
+def remember_graph_none(graph: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
+    """Called when gradients of a graph are None: keeps what is needed to explain them, if an error asks for it."""
+    frames = user_frames()
+    missing = [number for number, gradient in enumerate(gradients) if gradient is None]
+
+    def explain_later() -> list[Explanation]:
+        return _explanations(GraphTape(graph), targets, sources, missing, frames)
+
+    _keep(explain_later, explain_later() if _memory.shows else None)
+
+
+def _keep(latest: Callable[[], list[Explanation]], fresh: list[Explanation] | None) -> None:
+    _memory.latest = latest
+    _memory.asked_at = place_text(*source_line(*_core.current_line()))
+    if _memory.shows and fresh:
+        print(_text(fresh), file=sys.stderr)
+    if not _memory.hooked:
         _memory.hooked = True
         _hook.previous = sys.excepthook
         sys.excepthook = _hook
 
 
-def _explanations(tape: Any, target: Any, sources: Any) -> list[Explanation]:
+def _explanations(
+    tape: Any, target: Any, sources: list[Any], missing: list[int], frames: list[FrameType]
+) -> list[Explanation]:
     if len(tape._records()) > _LONGEST_TAPE:
         return []
+    targets = [variable_behind(t) for t in nest.flatten(target) if t is not None]
     try:
-        answers = explain(tape, target, list(nest.flatten(sources)), False)
+        flow = Flow(tape)
+        return [
+            explain_with(tape, flow, frames, targets, sources[i], True, i if len(sources) > 1 else None)
+            for i in missing
+        ]
     except Exception:  # an explanation must never be the error
         return []
-    return [a for a in answers if a.cause != "connected"]
 
 
 def _text(explanations: list[Explanation]) -> str:
+    """One row for each cause and line, with all sources that it is about."""
     many = f"{len(explanations)} gradients are" if len(explanations) > 1 else "a gradient is"
-    rows = {str(answer): None for answer in explanations}
-    shown = list(rows)[:5]
+    groups: dict[tuple[str, str], list[Explanation]] = {}
+    for answer in explanations:
+        groups.setdefault((answer.cause, f"{answer.file}:{answer.line}"), []).append(answer)
+    rows = [_row(group) for group in groups.values()]
     more = [f"... and {len(rows) - 5} more"] if len(rows) > 5 else []
-    return "\n".join([f"Tapeflow: {many} None.", *(f"  {row}" for row in [*shown, *more])])
+    return "\n".join([f"Tapeflow: {many} None at {_memory.asked_at}.", *(f"  {row}" for row in [*rows[:5], *more])])
+
+
+def _row(group: list[Explanation]) -> str:
+    first, others = group[0], len(group) - 1
+    row = str(first)
+    if others:
+        row += f" So it is for {others} more: {'; '.join(str(a.source) for a in group[1:4])}{' ...' * (others > 3)}."
+    return row
 
 
 class _Hook:
@@ -72,12 +117,24 @@ class _Hook:
     previous: Any = None
 
     def __call__(self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        if _is_about_none(error) and _memory.latest:
-            print(_text(_memory.latest), file=sys.stderr)
+        if (text := text_about(error)) is not None:
+            print(text, file=sys.stderr)
         self.previous(kind, error, traceback)
 
 
 _hook = _Hook()
+
+
+def text_about(error: BaseException | None) -> str | None:
+    """The explanation of the last gradients that were None, if an error or what caused it is about None."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen and not _is_about_none(error):
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    if error is None or error in seen or _memory.latest is None:
+        return None
+    explanations = _memory.latest()
+    return _text(explanations) if explanations else None
 
 
 def _is_about_none(error: BaseException) -> bool:
@@ -110,3 +167,4 @@ def disable_gradient_explanations() -> None:
 
 
 _core.register_objects({"remember_none": remember_none})
+observers.graph_none = remember_graph_none

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 _MOST_FOLLOWED = 20_000
 # Operations that hand elements on: what is wrong with their results was wrong before.
@@ -101,7 +101,7 @@ class Origin(NamedTuple):
         given = f" from {', '.join(f'{n:g}' for n in self.operands)}" if self.operands else ""
         where = f" at position {list(self.position)}" if self.position else ""
         verb = "was given" if self.kind == "data" else "made"
-        return f"{work} {verb} {what}{given}{where} ({self.file}:{self.line}). {self.remedy}"
+        return f"{work} {verb} {what}{given}{where} ({place_text(self.file, self.line)}). {self.remedy}"
 
     @property
     def remedy(self) -> str:

@@ -9,6 +9,7 @@ from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, known
+from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 from tapeflow._src.diagnostics.why_none import explain_with
 
@@ -81,7 +82,7 @@ class NoneFindings:
                     evidence={
                         "cause": cause, "operation": answer.operation, "variables": names[:20],
                         "source": answer.source, "depends_on": list(answer.depends_on),
-                        "asked_at": f"{place[0]}:{place[1]}",
+                        "asked_at": place_text(*place),
                     },
                     remedy=answer.advice,
                     confidence=0.95 if cause not in _UNRELATED else 0.85,

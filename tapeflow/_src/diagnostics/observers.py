@@ -1,4 +1,4 @@
-"""Where the layers above tell a doctor what happens; every entry is None while nobody watches."""
+"""Where the layers above tell a doctor what happens; an entry is None while nobody watches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ class Observers:
         self.custom_gradient: Callable[..., None] | None = None
         # (targets, sources, gradients): a call of tf.gradients
         self.graph_gradients: Callable[..., None] | None = None
+        # the same arguments, when a gradient is None; always there
+        self.graph_none: Callable[..., None] | None = None
         # (optimizer, pairs of gradient and variable): an optimizer of TensorFlow 1 is about to apply gradients
         self.apply_gradients: Callable[..., None] | None = None
         # (values): what a session gave

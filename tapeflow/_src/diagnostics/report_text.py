@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tapeflow._src.diagnostics.source_line import place_text
+
 _MARK = {"severe": "SEVERE", "warning": "warning", "hint": "hint"}
 
 
@@ -29,7 +31,7 @@ def _verdict(report: dict[str, Any], count: dict[str, int]) -> str:
 
 
 def _finding_lines(finding: dict[str, Any]) -> list[str]:
-    where = f"{os.path.relpath(finding['file'])}:{finding['line']}" if finding["file"] else "the program"
+    where = _where(finding["file"], finding["line"]) if finding["file"] else "the program"
     lines = [f"{_MARK[finding['severity']]}: {finding['message']}", f"  at {where}  [{finding['id']}]"]
     if finding["source"]:
         lines.append(f"      {finding['source']}")
@@ -37,6 +39,11 @@ def _finding_lines(finding: dict[str, Any]) -> list[str]:
         lines.append(f"  do: {finding['remedy']}")
     lines.append(f"  sure: {finding['confidence']:.0%}; silence with `# tapeflow: ok {finding['kind']}`")
     return lines
+
+
+def _where(file: str, line: int) -> str:
+    named = place_text(file, line)
+    return named if not named.startswith(file) else f"{os.path.relpath(file)}:{line}"
 
 
 def _figures(report: dict[str, Any]) -> str:

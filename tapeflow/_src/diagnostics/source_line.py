@@ -1,5 +1,9 @@
 """From a code object and an instruction in it, which is all that a record remembers, to a file and a line."""
 
+from __future__ import annotations
+
+import re
+import sys
 from types import CodeType
 
 
@@ -11,3 +15,24 @@ def source_line(code: CodeType | None, instruction: int) -> tuple[str, int]:
         if start <= instruction < end and line is not None:
             return code.co_filename, line
     return code.co_filename, code.co_firstlineno
+
+
+def place_text(file: str, line: int) -> str:
+    """A line as its reader finds it: "train.py:3", or "cell 3, line 2" in a notebook.
+
+    >>> place_text("train.py", 3)
+    'train.py:3'
+    """
+    cell = _cell_number(file)
+    return f"{file}:{line}" if cell is None else f"cell {cell}, line {line}"
+
+
+def _cell_number(file: str) -> int | None:
+    """The number of the notebook's cell that has a temporary file name, if it is one."""
+    named = re.match(r"<ipython-input-(\d+)-", file)
+    if named is not None:
+        return int(named[1])
+    interactive = sys.modules.get("IPython")
+    shell = interactive.get_ipython() if interactive is not None else None
+    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
+    return number if isinstance(number, int) else None

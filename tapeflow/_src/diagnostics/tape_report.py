@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 
 def summary(tape: Any) -> str:
@@ -20,7 +20,7 @@ def summary(tape: Any) -> str:
     total = sum(record[3] for record in records)
     lines = [f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"]
     for (file, line), (count, kept, operations) in rows.items():
-        lines.append(f"  {file}:{line}  {count} x {', '.join(operations)}, {kept} bytes")
+        lines.append(f"  {place_text(file, line)}  {count} x {', '.join(operations)}, {kept} bytes")
     return "\n".join(lines)
 
 

@@ -21,7 +21,7 @@ from tapeflow._src.diagnostics.program import (
     uses_itself,
     uses_name,
 )
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.source_line import place_text, source_line
 from tapeflow._src.types import nest
 
 
@@ -72,7 +72,7 @@ def describe_source(source: Any, frames: list[FrameType], number: int | None = N
     if number is not None:
         parts.append(f"sources[{number}]")
     if (made := made_at(variable)) is not None:
-        parts.append(f"made at {made[0]}:{made[1]}")
+        parts.append(f"made at {place_text(*made)}")
     return ", ".join(part for part in parts if part) or "a tensor without a name"
 
 
@@ -523,7 +523,7 @@ class _Question:
             bound = self._bound(names_of(self.target, self.frames), self._target_place())
             return "nothing that was recorded does", bound
         file, line = last.place
-        return f"the last value that does is the result of {last.short_name} at {file}:{line}", (file, line)
+        return f"the last value that does is the result of {last.short_name} at {place_text(file, line)}", (file, line)
 
     def _name(self, starts: bool = True) -> str:
         return self.source_name[0].upper() + self.source_name[1:] if starts else self.source_name
