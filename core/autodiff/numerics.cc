@@ -90,8 +90,19 @@ bool NumericsCheck::stop() {
   return true;
 }
 
+void NumericsCheck::measure(bool on) {
+  measuring_ = on;
+  if (on && !times_) times_ = std::make_unique<OpTimes>();
+  if (on) times_->mark();
+}
+
 void NumericsCheck::record(const Call& call) {
-  if (!found_) return;
+  if (measuring_) times_->add(call);
+  if (found_) check(call);
+  if (measuring_) times_->mark();
+}
+
+void NumericsCheck::check(const Call& call) {
   for (size_t i = 0; i < call.out.size(); ++i) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);

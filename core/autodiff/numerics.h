@@ -1,10 +1,11 @@
 // Finds the first result that is not finite: a recorder that looks at the elements of every floating result.
 #pragma once
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
-#include "autodiff/trace.h"
+#include "autodiff/op_times.h"
 
 namespace tapeflow {
 
@@ -48,6 +49,9 @@ class NumericsCheck final : public Recorder {
   static NumericsCheck* current();
   static void listen_again();  // while other recorders are paused
 
+  void measure(bool on);  // adds up the times of operations from now on, or no more; what was added stays
+  OpTimes* times() const { return times_.get(); }
+
   void record(const Call&) override;
   void read(VariableBody&, const Tensor&) override {}
   bool watches(const Tensor&) const override { return false; }
@@ -55,7 +59,9 @@ class NumericsCheck final : public Recorder {
 
  private:
   Found found_;
-  bool also_handed_on_;
+  bool also_handed_on_, measuring_ = false;
+  std::unique_ptr<OpTimes> times_;
+  void check(const Call&);
   NumericsCheck* outer_ = nullptr;
   bool listening_ = false;
   std::thread::id thread_;

@@ -66,9 +66,33 @@ PyObject* check_stop(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* check_measure(PyObject* self, PyObject* on) {
+  int truth = PyObject_IsTrue(on);
+  if (truth < 0) return nullptr;
+  check_of(self).measure(truth);
+  Py_RETURN_NONE;
+}
+// times(): rows of (operation, code, instruction, backward, nanoseconds, calls, bytes of results).
+PyObject* check_times(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref rows = checked(PyList_New(0));
+    if (const OpTimes* times = check_of(self).times())
+      for (const auto& [key, sum] : times->sums()) {
+        PyObject* code = key.code ? static_cast<PyObject*>(key.code) : Py_None;
+        Ref row = checked(Py_BuildValue("(sOiOLLL)", key.op->public_name() ? key.op->public_name() : key.op->name, code,
+                                        key.instruction, key.backward ? Py_True : Py_False, (long long)sum.nanoseconds,
+                                        (long long)sum.calls, (long long)sum.bytes));
+        if (PyList_Append(rows.get(), row.get()) < 0) throw_python_error();
+      }
+    return rows.release();
+  });
+}
+
 PyMethodDef methods[] = {
     {"start", check_start, METH_NOARGS, "Listens on this thread, in place of another that does."},
     {"stop", check_stop, METH_NOARGS, "Listens no more."},
+    {"measure", check_measure, METH_O, "measure(on): adds up the times of operations from now on, or no more."},
+    {"times", check_times, METH_NOARGS, "The times by operation and line, as measured so far."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot slots[] = {

@@ -167,6 +167,17 @@ bool dies_with_call(PyObject* value, const Tensor& t) {
 #endif
 }
 
+// Called with each variable that is about to change while a recorder listens, and how; or null.
+PyObject* assignment_observer = nullptr;
+PyObject* set_assignment_observer(PyObject*, PyObject* observer) {
+  Py_XSETREF(assignment_observer, observer == Py_None ? nullptr : Py_NewRef(observer));
+  Py_RETURN_NONE;
+}
+void tell_assignment(PyObject* variable, Update update) {
+  Ref observer = Ref::share(assignment_observer);
+  checked(PyObject_CallFunction(observer.get(), "Os", variable, names[int(update)]));
+}
+
 void update_variable(VariableBody& v, PyObject* value, Update update) {
   const char* who = names[int(update)];
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
@@ -213,6 +224,7 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   }
   if (!value || n > 4) return PyErr_Format(PyExc_TypeError, "%s() takes one value", names[int(update)]);
   return guarded([&]() -> PyObject* {
+    if (assignment_observer && !thread_state().recorders.empty()) tell_assignment(self, update);
     update_variable(variable_of(self), value, update);
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
@@ -355,9 +367,16 @@ PyMemberDef members[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
+PyMethodDef functions[] = {
+    {"set_assignment_observer", set_assignment_observer, METH_O,
+     "set_assignment_observer(observer): what is called with a variable and 'assign', 'assign_add' or 'assign_sub'."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 }  // namespace
 
 void add_variable_type(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
   std::vector<PyType_Slot> slots(operator_slots, operator_slots + operator_slot_count);
   auto slot = [&](int id, void* function) { slots.push_back({id, function}); };
   slot(Py_tp_new, reinterpret_cast<void*>(variable_new));

@@ -285,6 +285,10 @@ class NumericsCheck:
         """Listens on this thread, in place of another one."""
     def stop(self) -> None:
         """Listens no more."""
+    def measure(self, on: bool, /) -> None:
+        """Adds up the times of operations from now on, or no more."""
+    def times(self) -> list[tuple[str, Any, int, bool, int, int, int]]:
+        """The times by operation and line, as measured so far."""
 
 @disjoint_base
 class Graph(_Context):

@@ -28,8 +28,10 @@ from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.diagnostics.program import user_frames
 from tapeflow._src.diagnostics.report import page
 from tapeflow._src.diagnostics.source_line import source_line
-from tapeflow._src.diagnostics.training import meaning, static_traps
+from tapeflow._src.diagnostics.training import loss_sign, meaning, static_traps
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
+from tapeflow._src.diagnostics.training.assignments import Assignments, weights_changed
+from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.keras_watch import KerasWatch
 from tapeflow._src.diagnostics.training.step_values import StepValues
 from tapeflow._src.diagnostics.variable_names import variable_behind
@@ -79,9 +81,10 @@ class Doctor:
         self._nans = NanFindings(self._add, lambda: self._found)
         self._cuts = CutFindings(self._add, self._checks)
         self._nones = NoneFindings()
-        self._applied = AppliedGradients(self._add)
-        self._values = StepValues(self._applied, self._full)
-        self._keras = KerasWatch(self._see_apply, self._add)
+        self._assignments, self._layers = Assignments(), KerasLayers()
+        self._applied = AppliedGradients(self._add, self._assignments)
+        self._values = StepValues(self._applied, self._layers, self._full)
+        self._keras = KerasWatch(self._see_apply, self._add, self._assignments)
         self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
         self._copy: tuple[Any, Probe] | None = None  # in a copy that a probe made
         self._probed: set[tuple[str, int]] = set()
@@ -101,6 +104,8 @@ class Doctor:
             raise RuntimeError("Doctor: it is watching already.")
         self._watching = True
         self._keras.begin()
+        self._layers.begin()
+        _core.set_assignment_observer(self._assignments.see)
         self._began = time.perf_counter()
         _core.set_tape_observers(self._see_tape, self._see_gradient)
         observers.custom_gradient = self._see_rule if self._full else None
@@ -141,6 +146,8 @@ class Doctor:
             _core.set_run_eagerly(self._ran_eagerly)
         self._end_probes()
         self._keras.remove()
+        self._layers.remove()
+        _core.set_assignment_observer(None)
 
     # ---- what the program does
 
@@ -228,9 +235,11 @@ class Doctor:
         frames = user_frames()
         self._nones.see(tape, flow, frames, targets, sources, gradients, place)
         goals = [tape._index_of(t) for t in targets if t is not None]
+        layers = self._layers.lines_by_index(tape)
         for goal in goals:
-            for finding in meaning.traps(flow, goal):
+            for finding in (*meaning.traps(flow, goal, layers), *loss_sign.wrong_sign(flow, goal)):
                 self._add(finding)
+        self._applied.see_structure(tape, flow, targets, sources, place)
         self._cuts.see(tape, flow, self._probe_of(tape), targets, sources, gradients)
         kept: dict[tuple[str, int], int] = {}
         for name, code, instruction, size, *_ in tape._records():
@@ -254,7 +263,7 @@ class Doctor:
         finite = not suspicious or not self._nans.see_step(tape, tensors, values, sources, gradients)
         self._nans.origins.end_step()
         seconds = time.perf_counter() - self._opened
-        self._values.see(tape, flow, values, sources, gradients, place, sampled, finite, seconds)
+        self._values.see(tape, flow, targets, values, sources, gradients, place, sampled, finite, seconds)
 
     # ---- rules, graphs and optimizers
 
@@ -272,7 +281,8 @@ class Doctor:
             place = source_line(*_core.current_line())
             self._nones.see(tape, flow, user_frames(), targets, sources, gradients, place)
             for target in targets:
-                for finding in meaning.traps(flow, tape._index_of(target)):
+                goal = tape._index_of(target)
+                for finding in (*meaning.traps(flow, goal), *loss_sign.wrong_sign(flow, goal)):
                     self._add(finding)
             self._cuts.see(tape, flow, None, targets, sources, gradients)
 
@@ -293,20 +303,37 @@ class Doctor:
     @property
     def findings(self) -> list[Finding]:
         """What is wrong, the worst first; without what the program silences by `# tapeflow: ok`."""
-        found = [*self._nones.findings(), *self._found]
+        found = [*self._nones.findings(), *self._found, *self._resets()]
+        reset = any(f.kind == "weights-changed" for f in found)
         for course in self._values.courses.values():
-            course.applied = self._applied.ever_applied
-            found += course.findings()
+            course.applied, course.changed_at = self._applied.ever_applied, self._assignments.places
+            found += [f for f in course.findings() if not (reset and f.kind == "weights-changed")]
+        found += self._layers.findings(self._assignments.changed)
         if any(f.kind == "learning-rate-too-high" for f in found):
             found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]
-        found += self._applied.findings()
+        found += [*self._applied.findings(), *self._left_out()]
         found += self._keras.idle_layers() if self._values.courses or self._calls else []
         found += static_traps.findings({c.place[0] for c in self._values.courses.values()})
+        astray = {(f.file, f.line) for f in found if f.kind == "applied-to-wrong"}
+        found = [f for f in found if f.kind != "two-optimizers" or (f.file, f.line) not in astray]
         unique = {(f.kind, f.file, f.line): f for f in reversed(found)}
         return sorted(
             (f for f in unique.values() if not is_silenced(f)),
             key=lambda f: (SEVERITIES.index(f.severity), found.index(f)),
         )
+
+    def _left_out(self) -> list[Finding]:
+        return self._applied.left_out(self._layers.variables(), self._layers.frozen_variables())
+
+    def _resets(self) -> list[Finding]:
+        """Lines that undo what optimizers did."""
+        health = {k: v for course in self._values.courses.values() for k, v in course.variables.items() if v.calls >= 4}
+        unchanged = {k for k, v in health.items() if v.changed == 0}
+        jumping = {k for k, v in health.items() if v.jumps >= 0.8 * (v.calls - 1)}
+        return [
+            weights_changed(place, health[id(v)].name, health[id(v)].calls)
+            for place, v in self._assignments.resets(unchanged, jumping)
+        ]
 
     @property
     def verdict(self) -> str:
@@ -366,4 +393,4 @@ class Doctor:
 
 def _after_explosion(finding: Finding) -> Finding:
     """A NaN that comes when the loss has exploded is what follows, not the cause."""
-    return replace(finding, severity="warning", message=f"{finding.message}, after the loss had grown without bounds")
+    return replace(finding, severity="hint", message=f"{finding.message}, after the loss had grown without bounds")

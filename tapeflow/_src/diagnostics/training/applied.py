@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import linecache
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
-from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.flow import Flow, Step, known
+from tapeflow._src.diagnostics.program import bound_at, names_of, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.training.assignments import Assignments
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
 _KEPT_STEPS = 12
@@ -19,25 +22,28 @@ _KEPT_STEPS = 12
 class AppliedGradients:
     """Follows gradients from `tape.gradient` to `apply_gradients`."""
 
-    def __init__(self, report: Callable[[Finding | None], None]) -> None:
-        self._report = report
+    def __init__(self, report: Callable[[Finding | None], None], assignments: Assignments) -> None:
+        self._report, self._assignments = report, assignments
         self.optimizer: Any = None
         self._source_by_gradient: dict[int, Any] = {}
         self._alive: list[list[Any]] = []
         self._applied: dict[tuple[int, int], int] = {}  # gradient and variable, to the number of the step
-        self._optimizers: dict[int, set[int]] = {}  # variable, to those that changed it since the last gradient
+        self._last_optimizer: dict[int, Any] = {}  # by variable
+        self._switches: dict[int, int] = {}  # how often another optimizer than the last changed a variable
         self._sums: dict[int, np.ndarray[Any, Any]] = {}
         self._summed_applies = 0
         self._applies = 0
         self._sum_place: tuple[str, int] | None = None
         self.ever_applied: set[int] = set()
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
+        self._left_out: dict[int, tuple[Any, tuple[str, int]]] = {}  # trainable and used, but not asked for
+        self._objects: dict[tuple[str, int], list[Any]] = {}  # by line, the optimizers that applied gradients there
         self._steps = 0
 
     def see_step(self, place: tuple[str, int], pairs: list[tuple[Any, Any]]) -> None:
         """A call of gradient that gave these."""
         self._steps += 1
-        self._optimizers.clear()
+        self._assignments.see_step()
         self._alive.append([g for _, g in pairs])
         for source, gradient in pairs:
             self._source_by_gradient[id(gradient)] = variable_behind(source)
@@ -51,17 +57,42 @@ class AppliedGradients:
             for gradient in self._alive.pop(0):
                 self._source_by_gradient.pop(id(gradient), None)
 
+    def see_structure(
+        self, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], place: tuple[str, int]
+    ) -> None:  # fmt: skip
+        """Notes variables that act on the target in series with the sources, but are not among them."""
+        own = {id(variable_behind(s)) for s in sources}
+        goals = [known(i) for t in targets if t is not None and (i := tape._index_of(t)) is not None]
+        variables = [s for s in map(variable_behind, sources) if isinstance(s, _core.Variable)]
+        others = [v for v in tape.watched_variables() if id(v) not in own and v.trainable]
+        if not goals or not variables or not others or len(others) > 200:
+            return
+        above = set().union(*(flow.ancestors(goal) for goal in goals))
+        indices = [known(tape._index_of(v)) for v in variables[:200]]
+        reached = set().union(*(flow.reached(i) for i in indices if i is not None))
+        for variable in others:
+            index = tape._index_of(variable)
+            if index is None or known(index) not in above:
+                continue
+            behind = any(not reached.isdisjoint(step.inputs) for step in _uses(flow, known(index)))
+            if behind or _is_before(flow, known(index), indices):
+                self._left_out.setdefault(id(variable), (variable, place))
+
     def see_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]]) -> None:
         """An optimizer is about to change variables."""
         self.optimizer = optimizer
         place = source_line(*_core.current_line())
         frames = user_frames()
         self._applies += 1
+        objects = self._objects.setdefault(place, [])
+        if len(objects) < 20 and not any(o is optimizer for o in objects):
+            objects.append(optimizer)
         for gradient, given in pairs:
             variable = variable_behind(given)
             if gradient is None or not isinstance(variable, _core.Variable):
                 continue
             self.ever_applied.add(id(variable))
+            self._assignments.see_applied(variable, place)
             own = self._source_by_gradient.get(id(gradient))
             if own is not None and own is not variable:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
@@ -69,11 +100,59 @@ class AppliedGradients:
             if own is not None and self._applied.get(key) == self._steps:
                 self._twice(place, name_of_variable(given, frames))
             self._applied[key] = self._steps
-            others = self._optimizers.setdefault(id(variable), set())
-            others.add(id(optimizer))
-            if len(others) == 2:
-                self._two(place, name_of_variable(given, frames))
+            last = self._last_optimizer.get(id(variable))
+            self._last_optimizer[id(variable)] = optimizer
+            if last is not None and last is not optimizer and len(objects) < 3:
+                self._switches[id(variable)] = self._switches.get(id(variable), 0) + 1
+                if self._switches[id(variable)] == 3:
+                    self._two(place, name_of_variable(given, frames))
         self._look_for_sums(pairs, place)
+
+    def _made_anew(self) -> list[Finding]:
+        """Each step has an optimizer of its own, which has forgotten the steps before."""
+        found = []
+        for place, objects in self._objects.items():
+            if len(objects) < 4:
+                continue
+            kind = type(objects[0]).__name__
+            stateless = kind == "SGD" and not getattr(objects[0], "momentum", 0)
+            frames = user_frames()
+            named = [n for n in names_of(objects[-1], frames) if n.file == place[0]]
+            line = next((at for n in named if (at := bound_at(n)) is not None), None) or made_in_text(place, kind)
+            found.append(
+                Finding(
+                    "optimizer-recreated", "hint" if stateless else "warning",
+                    f"a new {kind} is made for each step: it forgets its momentum and its averages",
+                    place[0], line or place[1], evidence={"optimizers": len(objects)},
+                    remedy="Make the optimizer once, before the loop.", confidence=0.9,
+                )
+            )  # fmt: skip
+        return found
+
+    def left_out(self, keras: set[int], frozen: set[int]) -> list[Finding]:
+        """Variables that the loss depends on and nothing trains; with the ids of those of (frozen) Keras layers."""
+        idle = [
+            (v, place)
+            for key, (v, place) in self._left_out.items()
+            if key not in self._asked
+            and key not in frozen
+            and key not in self.ever_applied
+            and key not in self._assignments.changed
+        ]
+        any_keras = any(key in keras for key in self._asked)
+        idle = [(v, place) for v, place in idle if id(v) not in keras or any_keras]
+        if not idle or not (self._applies or self._assignments.changed & set(self._asked)):
+            return []
+        names = [name_of_variable(v, []) for v, _ in idle]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return [
+            Finding(
+                "not-applied", "warning",
+                f"the loss depends on {names[0]}{more}, but no gradient is asked for it: it keeps its initial values",
+                *idle[0][1], variable=names[0], evidence={"variables": names[:20]},
+                remedy="Add it to the list of variables, or make it with trainable=False.", confidence=0.8,
+            )
+        ]  # fmt: skip
 
     def _wrong(self, place: tuple[str, int], own: str, given: str) -> None:
         self._report(
@@ -129,6 +208,7 @@ class AppliedGradients:
                     remedy="Set the accumulators to zero after each apply_gradients.", confidence=0.9,
                 )
             )  # fmt: skip
+        found += self._made_anew()
         left = [about for v, about in self._asked.items() if v not in self.ever_applied]
         if self._applies >= 2 and left and len(left) < len(self._asked):
             places = {place for _, place in left}
@@ -145,3 +225,24 @@ class AppliedGradients:
                     )
                 )  # fmt: skip
         return found
+
+
+def _is_before(flow: Flow, start: int, indices: list[Any]) -> bool:
+    """Whether one of the values meets, where it is first used, something that was computed from `start`."""
+    reached = flow.reached(start)
+    return any(not reached.isdisjoint(step.inputs) for i in indices if i is not None for step in _uses(flow, i))
+
+
+def _uses(flow: Flow, value: int) -> Iterator[Step]:
+    """The operations that a variable goes into, behind those that hand it on."""
+    for edge in flow.edges.get(value, ()):
+        if edge.step.event == "record" and edge.step.short_name in ("identity", "cast"):
+            yield from _uses(flow, edge.output)
+        else:
+            yield edge.step
+
+
+def made_in_text(place: tuple[str, int], kind: str) -> int | None:
+    """The nearest line above that makes an object of a class."""
+    lines = linecache.getlines(place[0])
+    return next((n for n in range(min(place[1], len(lines)), 0, -1) if f"{kind}(" in lines[n - 1]), None)

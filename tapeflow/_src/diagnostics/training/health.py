@@ -1,87 +1,17 @@
-"""How training goes over the steps: gradient norms, updates, zeros, vanishing and exploding, the loss."""
+"""How training goes over the steps: what the losses and the variables say about it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.training.variable_health import VariableHealth
 
 _MOST_STEPS = 5_000
-_COPIED_ELEMENTS = 4_000_000  # of all variables together: values are kept from one step to the next
 FEWEST_STEPS = 8  # for any statement about the course of training
-
-
-class VariableHealth:
-    """The course of one variable: one entry per sampled step."""
-
-    def __init__(self, name: str, variable: Any, made: tuple[str, int] | None) -> None:
-        self.name, self.made = name, made
-        self.shape = tuple(variable.shape)
-        self.norms: list[float] = []
-        self.update_ratios: list[float] = []
-        self.zero_steps = 0
-        self.calls = 0
-        self.dtype, self.trainable = variable.dtype.name, bool(variable.trainable)
-        self.zeros = 0.0  # share of exact zeros in the last gradient
-        self.sparse = False
-        self.never_zero: np.ndarray[Any, Any] | None = None  # per unit, whether its gradient was ever not zero
-        self.equal_units = 0  # in how many steps all units had the same weights and the same gradient
-        self.last: np.ndarray[Any, Any] | None = None
-        self.changed = 0
-        self.weight_norm = 0.0
-        self.activation: tuple[str, str, int] | None = None  # the next activation behind it, and its line
-
-    def see(self, gradient: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> None:
-        """One more step."""
-        self.calls += 1
-        g = gradient.reshape(-1)
-        self.norms.append(float(np.sqrt(np.vdot(g, g).real / g.size)) if g.size else 0.0)
-        flat = value.reshape(-1)
-        self.weight_norm = float(np.sqrt(np.vdot(flat, flat).real))
-        zeros = g.size - np.count_nonzero(g)
-        self.zeros = zeros / g.size if g.size else 0.0
-        self.zero_steps += bool(zeros == g.size)
-        if zeros and gradient.ndim >= 1 and gradient.shape[-1] > 1:
-            alive = np.any(gradient.reshape(-1, gradient.shape[-1]) != 0, axis=0)
-            self.never_zero = alive if self.never_zero is None else self.never_zero | alive
-        elif gradient.ndim >= 1:
-            self.never_zero = np.ones(gradient.shape[-1], bool)
-        if self.calls <= 4 and gradient.ndim == 2 and gradient.shape[1] > 1 and zeros < g.size:
-            same = np.ptp(value, axis=1).max() == 0 and np.allclose(gradient, gradient[:, :1], rtol=1e-5, atol=0)
-            self.equal_units += bool(same)
-        if self.last is not None:
-            step = flat - self.last
-            moved = float(np.sqrt(np.vdot(step, step).real))
-            self.changed += moved > 0
-            if self.weight_norm > 1e-3:
-                self.update_ratios.append(moved / self.weight_norm)
-        self.last = flat.copy() if value.size <= _COPIED_ELEMENTS else None
-
-    def as_dict(self) -> dict[str, Any]:
-        dead = None if self.never_zero is None else float(1 - self.never_zero.mean())
-        return {
-            "name": self.name,
-            "shape": list(self.shape),
-            "dtype": self.dtype,
-            "trainable": self.trainable,
-            "layer": self.name.rpartition("/")[0] or None,
-            "file": self.made[0] if self.made else None,
-            "line": self.made[1] if self.made else None,
-            "steps": self.calls,
-            "grad_norms": _thinned(self.norms),
-            "update_ratios": _thinned(self.update_ratios),
-            "zeros": self.zeros,
-            "dead_units": dead,
-        }
-
-
-def _thinned(series: list[float], most: int = 100) -> list[float | None]:
-    every = max(1, -(-len(series) // most))
-    return [None if not math.isfinite(x) else float(f"{x:.4g}") for x in series[::every]]
 
 
 class Course:
@@ -91,10 +21,13 @@ class Course:
         self.place = place
         self.losses: list[float] = []
         self.variables: dict[int, VariableHealth] = {}
-        self.saturation: dict[tuple[str, int, str], list[float]] = {}
+        self.saturation: dict[tuple[int, str, str, int], list[float]] = {}  # by number, name and line
+        self.activation_lines: dict[int, tuple[str, int]] = {}  # by number: the lines that made their layers
         self.learning_rate_place: tuple[str, int] | None = None
         self.learning_rate: float | None = None
         self.applied: set[int] = set()  # the variables that optimizers changed, by id
+        self.changed_at: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
+        self.is_error = False  # the target is a sum of errors
 
     def add_loss(self, value: float) -> None:
         if len(self.losses) < _MOST_STEPS:
@@ -106,13 +39,17 @@ class Course:
             yield from self._diverging()
             return
         yield from self._unmoved()
-        yield from self._zeros()
+        uphill = list(self._uphill())
+        yield from uphill
+        yield from self._summed()
+        diverging = [] if uphill else list(self._diverging())
+        yield from (f for f in self._zeros() if not diverging or not f.evidence.get("first_bad_step"))
         yield from self._equal_units()
-        diverging = list(self._diverging())
         yield from diverging
         if not diverging:
             yield from self._too_slow()
             yield from self._spikes()
+            yield from self._plateau()
         yield from self._vanishing()
         yield from self._saturated()
 
@@ -134,8 +71,11 @@ class Course:
         high = min(tail) > 5 * (first + 1e-6) and min(tail) > 5 * abs(best)
         stays_high = len(finite) >= FEWEST_STEPS and high and steeper
         swings = _swings(finite) if len(finite) >= 20 else False
-        if grows or stays_high or swings:
+        leaps = self._leaps(finite)
+        if grows or stays_high or swings or leaps:
             shape = "grows" if grows or stays_high else "swings to and fro without falling"
+            if leaps and not (grows or stays_high or swings):
+                shape = f"jumps to {max(finite[1:12]):.4g} when the first steps make weights {leaps:.0f} times as large"
             rate = f" (it is {self.learning_rate:g})" if self.learning_rate is not None else ""
             yield Finding(
                 "learning-rate-too-high",
@@ -147,6 +87,46 @@ class Course:
                 remedy="Lower the learning rate by a factor of 10, or clip the gradients (clipnorm=1.0).",
                 confidence=0.85 if grows else 0.75,
             )
+
+    def _uphill(self) -> Iterator[Finding]:
+        """An error grows because the variables are moved along its gradient."""
+        moved = [(key, v) for key, v in self.variables.items() if v.uphill + v.downhill >= 4]
+        if not self.is_error or not moved or self.losses[-1] <= self.losses[0] or any(v.downhill for _, v in moved):
+            return
+        key, v = moved[0]
+        yield Finding(
+            "wrong-sign",
+            "severe",
+            f"{v.name} is moved along its gradient, and the loss grows from {self.losses[0]:.4g} to "
+            f"{self.losses[-1]:.4g}",
+            *self.changed_at.get(key, self.place),
+            variable=v.name,
+            evidence={"steps": v.uphill, "first": self.losses[0], "last": self.losses[-1]},
+            remedy="Subtract the gradient: variable.assign_sub(learning_rate * gradient).",
+            confidence=0.9,
+        )
+
+    def _summed(self) -> Iterator[Finding]:
+        for key, v in self.variables.items():
+            if v.follows_sum:
+                yield Finding(
+                    "accumulated-gradients",
+                    "severe",
+                    f"{v.name} is moved by the sum of the gradients of all steps: the sum is never set to zero",
+                    *self.changed_at.get(key, self.place),
+                    variable=v.name,
+                    evidence={"steps": len(v.sum_factors)},
+                    remedy="Set the accumulators to zero after each update.",
+                    confidence=0.85,
+                )
+                return
+
+    def _leaps(self, losses: list[float]) -> float:
+        """By how much the first steps made random weights larger, if the loss then jumped; else 0."""
+        grown = sorted(v.growth for v in self.variables.values() if len(v.shape) >= 2 and not v.sparse)
+        factor = grown[len(grown) // 2] if grown else 1.0
+        jumped = max(losses[1:12], default=0.0) > 3 * (abs(losses[0]) + 1e-6)
+        return factor if factor > 4 and jumped else 0.0
 
     def _too_slow(self) -> Iterator[Finding]:
         if len(self.losses) < 20 or not self.variables:
@@ -188,6 +168,24 @@ class Course:
                     confidence=0.7,
                 )
                 return
+
+    def _plateau(self) -> Iterator[Finding]:
+        """The loss stands still, not far below its beginning, while the weights go on moving."""
+        if len(self.losses) < 40 or not any(v.changed for v in self.variables.values()):
+            return
+        tail = np.asarray(self.losses[-len(self.losses) // 2 :])
+        first, level = abs(float(np.mean(self.losses[:3]))), abs(float(np.mean(tail)))
+        if level > 0.5 * first and level > 1e-3 and float(np.ptp(tail)) < 0.01 * level:
+            since = next(i for i, x in enumerate(self.losses) if abs(abs(x) - level) < 0.02 * level)
+            yield Finding(
+                "plateau",
+                "hint",
+                f"the loss stands at {level:.4g} since step {since}",
+                *self.place,
+                evidence={"level": level, "first_bad_step": since, "steps": len(self.losses)},
+                remedy="Try another learning rate or initialisation, and check that the labels depend on the inputs.",
+                confidence=0.6,
+            )
 
     # ---- the variables
 
@@ -234,10 +232,14 @@ class Course:
     def _zeros(self) -> Iterator[Finding]:
         zero = [v for v in self.variables.values() if not v.sparse and v.calls >= 3 and v.zero_steps == v.calls]
         dead = [v for v in zero if v.activation is not None and "relu" in v.activation[0]]
-        for v in dead or zero:  # what lies behind dead units gets nothing either
+        silent = [v for v in dead if v.silent_units == 1.0]
+        for v in silent[:1] or dead or zero:  # what lies before and behind dead units gets nothing either
             yield self._dead(v, 1.0)
+        died = [v for v in self.variables.values() if v not in zero and v.zero_run >= FEWEST_STEPS and not v.sparse]
+        for v in [v for v in died if v.activation is not None and "relu" in v.activation[0]]:
+            yield self._dead(v, 1.0, v.calls - v.zero_run)
         for v in self.variables.values():
-            if v.sparse or v.calls < 3 or v in zero:
+            if v.sparse or v.calls < 3 or v in zero or v in died:
                 continue
             if (
                 v.never_zero is not None and v.calls >= FEWEST_STEPS and v.never_zero.size >= 8
@@ -245,17 +247,18 @@ class Course:
             ):  # fmt: skip
                 yield self._dead(v, 1 - float(v.never_zero.mean()))
 
-    def _dead(self, v: VariableHealth, share: float) -> Finding:
+    def _dead(self, v: VariableHealth, share: float, since: int = 0) -> Finding:
         behind = v.activation if v.activation and "relu" in v.activation[0] else None
-        place = (behind[1], behind[2]) if behind else v.made or self.place
+        place = (v.activation_place if behind else v.place) or self.place
+        when = f"all steps since step {since}" if since else f"all {v.calls} steps"
         what = f"the units of {behind[0]} behind it never fire" if behind else "no change of it reaches the loss"
         return Finding(
             "dead-units" if behind else "zero-gradient",
-            "severe" if share == 1 else "warning",
-            f"{share:.0%} of the gradient of {v.name} was exactly zero in all {v.calls} steps: {what}",
+            "hint" if not behind and not v.used_once else "severe" if share == 1 else "warning",
+            f"{share:.0%} of the gradient of {v.name} was exactly zero in {when}: {what}",
             *place,
             variable=v.name,
-            evidence={"share": share, "steps": v.calls},
+            evidence={"share": share, "steps": v.calls, "first_bad_step": since},
             remedy="Use a smaller learning rate, He initialisation and no large negative bias, or tf.nn.leaky_relu."
             if behind
             else "Look for a factor of zero, a clip that is always active, or a mask that hides everything.",
@@ -269,7 +272,7 @@ class Course:
                     "symmetric-weights",
                     "severe",
                     f"all {v.shape[-1]} units of {v.name} have the same weights and gradients: they stay copies of one",
-                    *(v.made or self.place),
+                    *(v.place or self.place),
                     variable=v.name,
                     evidence={"steps": v.calls, "units": v.shape[-1]},
                     remedy="Initialise with random numbers: tf.random.normal(shape, stddev=0.1), or "
@@ -284,15 +287,18 @@ class Course:
         size = {id(v): float(np.median(v.norms)) for v in kernels}
         first, last = kernels[0], kernels[-1]
         low, high = size[id(first)], size[id(last)]
-        if high > 0 and 0 < low < 1e-5 * high:
+        if high > 0 and 0 < low < 1e-4 * high:
             kind, text, v = "vanishing-gradients", "shrinks", first
             advice = "Use relu or gelu, residual connections, or normalisation between the layers."
         elif low > 1e5 * high > 0:
             kind, text, v = "exploding-gradients", "grows", first
             advice = "Use smaller initial weights, normalisation, or clip the gradients (clipnorm=1.0)."
+        elif self._is_faint(kernels):
+            kind, text, v = "vanishing-gradients", "shrinks", first
+            advice = "Use larger initial weights (Glorot or He), residual connections, or normalisation."
         else:
             return
-        place = (v.activation[1], v.activation[2]) if v.activation else v.made or self.place
+        place = v.activation_place or self.place
         yield Finding(
             kind,
             "warning",
@@ -304,9 +310,14 @@ class Course:
             confidence=0.85,
         )
 
+    def _is_faint(self, kernels: list[VariableHealth]) -> bool:
+        """Whether the loss, though not small, hardly depends on any of the layers in the first steps."""
+        loss = abs(self.losses[0])
+        return loss > 1e-3 and all(v.first_influence < 1e-3 * loss for v in kernels)
+
     def _saturated(self) -> Iterator[Finding]:
-        for (file, line, name), shares in self.saturation.items():
-            if len(shares) >= 3 and min(shares) > 0.95:
+        for (_, name, file, line), shares in self.saturation.items():
+            if len(shares) >= 3 and min(shares) > 0.85 and np.mean(shares) > 0.9:
                 yield Finding(
                     "saturated-units",
                     "warning",

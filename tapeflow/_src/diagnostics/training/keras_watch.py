@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding, source_text
 from tapeflow._src.diagnostics.program import loss_line, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.training.assignments import Assignments
 
 _LOSSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "binary_crossentropy")
 
@@ -17,8 +19,10 @@ _LOSSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "binar
 class KerasWatch:
     """Stands before a few functions of Keras until it is taken away again. `report` is given findings."""
 
-    def __init__(self, applied: Callable[..., None], report: Callable[[Finding], None]) -> None:
-        self._applied, self._report = applied, report
+    def __init__(
+        self, applied: Callable[..., None], report: Callable[[Finding], None], assignments: Assignments
+    ) -> None:
+        self._applied, self._report, self._assignments = applied, report, assignments
         self._replaced: list[tuple[Any, str, Any]] = []
 
     def install(self) -> None:
@@ -55,13 +59,18 @@ class KerasWatch:
             if variables is None:
                 variables = getattr(optimizer, "_trainable_variables", None) or []
             self._applied(optimizer, list(zip(grads, variables)))
-            return original(optimizer, grads, trainable_variables)
+            self._assignments.inside_optimizer = True
+            try:
+                return original(optimizer, grads, trainable_variables)
+            finally:
+                self._assignments.inside_optimizer = False
 
         return apply
 
     def _watched_loss(self, name: str, original: Any) -> Any:
         def loss(target: Any, output: Any, from_logits: bool = False, **kwargs: Any) -> Any:
-            self._look_at_loss(name, output, from_logits)
+            with _core.StopRecording(True):
+                self._look_at_loss(name, output, from_logits)
             return original(target, output, from_logits=from_logits, **kwargs)
 
         return loss
@@ -84,6 +93,8 @@ class KerasWatch:
         if not _core.is_tensor(output) or _core.is_symbolic(output) or from_logits:
             return
         values = output.numpy()
+        if name == "categorical_crossentropy" and values.ndim == 2 and values.shape[-1] > 1 and values.size:
+            self._look_at_sums(name, values, place)
         if values.size and (values.min() < -1e-6 or values.max() > 1.0 + 1e-3):
             self._report(
                 Finding(
@@ -98,19 +109,37 @@ class KerasWatch:
                 )
             )
 
+    def _look_at_sums(self, name: str, values: Any, place: tuple[str, int]) -> None:
+        """Probabilities of classes that exclude one another add up to one; those of a sigmoid do not."""
+        sums = values.sum(-1)
+        if values.min() >= 0 and values.max() <= 1 and abs(sums - 1).max() > 0.05:
+            self._report(
+                Finding(
+                    "activation-mismatch",
+                    "warning",
+                    f"{name} expects probabilities that add up to 1, as of a softmax; these add up to {sums.min():.3g} "
+                    f"to {sums.max():.3g}, as of a sigmoid",
+                    *place,
+                    evidence={"smallest_sum": float(sums.min()), "largest_sum": float(sums.max())},
+                    remedy="End the model with a softmax, or use binary_crossentropy for labels that do not exclude "
+                    "one another.",
+                    confidence=0.9,
+                )
+            )
+
     def _watched_call(self, name: str, original: Any) -> Any:
         def call(layer: Any, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
             if not training and getattr(layer, "rate", True) and layer.trainable and _core.is_recording():
                 place = _forgotten_at()
                 if place is not None:
-                    self._idle.setdefault(place, name)
+                    self._idle.setdefault(place[0], (name, place[1]))
             if name == "Dropout":
                 return original(layer, inputs, training=training)
             return original(layer, inputs, training=training, **kwargs)
 
         return call
 
-    _idle: dict[tuple[str, int], str] = {}  # noqa: RUF012  (replaced by each doctor)
+    _idle: dict[tuple[str, int], tuple[str, bool]] = {}  # noqa: RUF012  (replaced by each doctor)
 
     def begin(self) -> None:
         self._idle = {}
@@ -120,26 +149,31 @@ class KerasWatch:
         return [
             Finding(
                 "training-flag",
-                "warning",
-                f"{name} ran as in inference while gradients were recorded: the call does not say training=True",
+                "hint" if said else "warning",
+                f"{name} ran as in inference while gradients were recorded: the call "
+                + ("says training=False" if said else "does not say training=True"),
                 *place,
                 evidence={"layer": name},
                 remedy="Call the model with training=True in the training step.",
                 confidence=0.85,
             )
-            for place, name in self._idle.items()
+            for place, (name, said) in self._idle.items()
         ]
 
 
-def _forgotten_at() -> tuple[str, int] | None:
-    """The line that calls a model without `training`; None if some line decides, or hands on, what it was given."""
+def _forgotten_at() -> tuple[tuple[str, int], bool] | None:
+    """The line that calls a model without `training`, or (and then True) with training=False; None if a line hands on
+    what it was given.
+    """
     for frame in user_frames():
         code = frame.f_code
         text = source_text(code.co_filename, frame.f_lineno)
         if "fit(" in text or "train_on_batch(" in text:
             return None
         if "training" not in text:
-            return code.co_filename, frame.f_lineno
+            return (code.co_filename, frame.f_lineno), False
+        if re.search(r"training\s*=\s*False", text):
+            return (code.co_filename, frame.f_lineno), True
         if "training" not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             return None
     return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.finding import Finding, source_text
 from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
 
 _DIFFERENCES = {"subtract", "sub", "squared_difference"}
@@ -17,8 +19,8 @@ _LOGIT_LOSSES = {
 }  # fmt: skip
 
 
-def traps(flow: Flow, goal: Any) -> Iterator[Finding]:
-    """What looks wrong between the values that a tape saw and the target."""
+def traps(flow: Flow, goal: Any, line_of: dict[int, tuple[str, int]] | None = None) -> Iterator[Finding]:
+    """What looks wrong between the values that a tape saw and the target; `line_of` has the layers of variables."""
     if goal is None:
         return
     above = flow.ancestors(known(goal))
@@ -26,8 +28,10 @@ def traps(flow: Flow, goal: Any) -> Iterator[Finding]:
     for step in steps:
         yield from _broadcast(flow, step)
         yield from _double_softmax(flow, step)
-        yield from _averaged_twice(flow, step)
         yield from _integer_division(flow, step)
+    yield from averaged_twice(flow, goal)
+    for step in flow.steps:  # also beside the way to the target: Keras's losses go around a last softmax
+        yield from _softmax_axis(flow, step, line_of or {})
 
 
 def _rows_against_columns(a: Any, b: Any) -> bool:
@@ -44,7 +48,7 @@ def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
     name = step.short_name
     makers = [flow.maker.get(value) for value in step.inputs]
     of_log = any(m is not None and m.short_name in ("log", "log1p", "log_sigmoid") for m in makers)
-    if name not in _DIFFERENCES and not (name == "multiply" and of_log):
+    if name not in _DIFFERENCES and not (name == "multiply" and (of_log or _labels_times_predictions(flow, step))):
         return
     n = max(a[0], b[0])
     yield Finding(
@@ -58,6 +62,36 @@ def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
     )
 
 
+def _labels_times_predictions(flow: Flow, step: Step) -> bool:
+    """Data times the result of a layer, all of it added up at once: no outer product that something goes on with."""
+    made = [flow.maker.get(value) for value in step.inputs]
+    records = [m is not None and m.event == "record" for m in made]
+    if records.count(True) != 1:
+        return False
+    layer: Step | None = made[records.index(True)]
+    for _ in range(5):
+        if layer is None or layer.short_name in ("matmul", "conv2d", "tensordot", "mat_mul"):
+            break
+        layer = flow.maker.get(layer.inputs[0]) if layer.inputs else None
+    return layer is not None and layer.short_name in ("matmul", "tensordot") and _is_summed(flow, step)
+
+
+def _is_summed(flow: Flow, step: Step) -> bool:
+    """Whether a matrix is reduced to a number by the next operation that is not elementwise."""
+    outputs, shape = step.outputs, step.output_shapes[0]
+    for _ in range(8):
+        edges = [e for value in outputs for e in flow.edges.get(value, ()) if e.step.event == "record"]
+        if len(edges) != 1:
+            return False
+        following = edges[0].step
+        if following.short_name in ("reduce_mean", "reduce_sum", "mean", "sum"):
+            return following.output_shapes == [()]
+        if following.output_shapes != [shape]:
+            return False
+        outputs = following.outputs
+    return False
+
+
 def _shape(dims: Any) -> str:
     return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
 
@@ -66,9 +100,19 @@ def _source_of(flow: Flow, value: int) -> Step | None:
     """The step that made a value, behind what only hands it on."""
     step = flow.maker.get(value)
     for _ in range(12):
-        if step is None or step.short_name not in _HANDS_ON or not step.inputs:
+        if step is None or not step.inputs:
             return step
-        step = flow.maker.get(step.inputs[0])
+        if step.short_name in _HANDS_ON:
+            value = step.inputs[0]
+        elif step.short_name in ("maximum", "minimum", "add") and len(step.inputs) == 2:  # of a limit or an epsilon
+            numbers = [_constant(flow, v) for v in step.inputs]
+            small = step.short_name != "add" or any(n is not None and abs(n) < 1e-2 for n in numbers)
+            if numbers.count(None) != 1 or not small:
+                return step
+            value = step.inputs[numbers.index(None)]
+        else:
+            return step
+        step = flow.maker.get(value)
     return step
 
 
@@ -95,36 +139,118 @@ def _double_softmax(flow: Flow, step: Step) -> Iterator[Finding]:
             return
 
 
-def _averaged_twice(flow: Flow, step: Step) -> Iterator[Finding]:
-    """A mean over the batch that is divided by the size of the batch."""
-    if step.short_name not in ("divide", "truediv", "real_div", "realdiv", "div") or len(step.inputs) != 2:
+_DIVISIONS = ("divide", "truediv", "real_div", "realdiv", "div", "div_no_nan")
+_NUMBERS = ("cast", "identity", "reshape", "squeeze", "strided_slice", "getitem", "reduce_prod", "gather")
+_NOT_THE_BATCH = re.compile(r"accum|micro|steps|replica|world|worker|shard", re.IGNORECASE)
+
+
+def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
+    """Follows a target back through sums, means and constant factors, and multiplies what it is divided by."""
+    stack: list[tuple[int, float, Step | None]] = [(known(goal), 1.0, None)]
+    for _ in range(200):
+        if not stack:
+            return
+        value, divisor, division = stack.pop()
+        step = flow.maker.get(value)
+        if step is None or step.event != "record" or not step.inputs:
+            continue
+        name = step.short_name
+        factor = _constant(flow, step.inputs[1]) if len(step.inputs) == 2 else None
+        if name in ("add", "addv2", "add_v2", "add_n"):
+            stack += [(v, divisor, division) for v in step.inputs]
+        elif name in _HANDS_ON or name in ("negative", "reduce_sum", "sum"):
+            stack.append((step.inputs[0], divisor, division))
+        elif name in ("reduce_mean", "mean") and step.input_shapes:
+            before, after = _elements(step.input_shapes[0]), _elements(step.output_shapes[0])
+            stack.append((step.inputs[0], divisor * before / max(after, 1), division))
+        elif name in _DIVISIONS and factor:
+            stack.append((step.inputs[0], divisor * factor, division or step))
+        elif name in ("multiply", "mul") and factor:
+            stack.append((step.inputs[0], divisor / factor, division or step))
+        elif division is not None and step.output_shapes and step.output_shapes[0]:
+            yield from _too_small(step.output_shapes[0], divisor, division)
+
+
+def _too_small(shape: Any, divisor: float, division: Step) -> Iterator[Finding]:
+    """A sum over a batch of n examples that is divided by n twice."""
+    n, elements = shape[0], _elements(shape)
+    if n is None or n < 3 or not any(math.isclose(divisor, n * k, rel_tol=1e-4) for k in (n, elements)):
         return
-    mean = _source_of(flow, step.inputs[0])
-    if mean is None or mean.short_name not in ("reduce_mean", "mean") or not mean.input_shapes:
-        return
-    about, _ = flow.leaves.get(_leaf_of(flow, step.inputs[1]), (None, False))
-    divisor = number_of(about) if about and about[1] == 1 else None
-    shape = mean.input_shapes[0]
-    if divisor is None or not shape or divisor != shape[0] or shape[0] < 3 or step.output_shapes != [()]:
+    if _NOT_THE_BATCH.search(source_text(*division.place)):
         return
     yield Finding(
         "averaged-twice",
         "warning",
-        f"the loss is a mean over {shape[0]} examples and is divided by {shape[0]} again",
-        *step.place,
-        evidence={"mean": f"{mean.place[0]}:{mean.place[1]}", "divisor": divisor},
+        f"the loss is a mean over {n} examples and is divided by {n} again",
+        *division.place,
+        evidence={"divisor": divisor, "examples": n},
         remedy="Use tf.reduce_sum before the division, or leave the division out.",
         confidence=0.85,
     )
 
 
+def _elements(shape: Any) -> int:
+    return math.prod(d or 1 for d in shape) if shape is not None else 1
+
+
+def _constant(flow: Flow, value: int) -> float | None:
+    """The number that a value is, or was cast from; the size of a batch may have come through `tf.shape`."""
+    leaf = _leaf_of(flow, value)
+    about, _ = flow.leaves.get(leaf, (None, False))
+    sliced = about is not None and leaf != value and about[0].startswith("int") and about[1] <= 8
+    return number_of(about) if about is not None and (about[1] == 1 or sliced) else None
+
+
 def _leaf_of(flow: Flow, value: int) -> int:
-    """The value itself, or what it was cast from."""
+    """The value itself, or what it was cast from, also the first element of a shape."""
     made = flow.maker.get(value)
-    while made is not None and made.short_name in ("cast", "identity") and made.inputs:
+    while made is not None and made.short_name in _NUMBERS and made.inputs and value not in flow.leaves:
         value = made.inputs[0]
         made = flow.maker.get(value)
     return value
+
+
+def _softmax_axis(flow: Flow, step: Step, line_of: dict[int, tuple[str, int]]) -> Iterator[Finding]:
+    """A softmax over the batch, or over one class. Over another axis than the last it runs between two transposes."""
+    shape = step.input_shapes[0] if step.input_shapes else None
+    if step.short_name != "softmax" or shape is None or len(shape) != 2:
+        return
+    before = flow.maker.get(step.inputs[0]) if step.inputs else None
+    turned = before is not None and before.short_name == "transpose" and before.place == step.place
+    classes, rows = (shape[0], shape[1]) if turned else (shape[1], shape[0])
+    if classes == 1 and not turned and (rows or 0) > 1:
+        what, remedy = "a softmax over one class is 1 for every input, and its gradient is zero", "Use a sigmoid."
+    elif turned and classes and classes > 1 and rows and rows > 1 and _reaches(flow, step, ("log", "log_softmax")):
+        what = "this softmax goes over the batch, not over the classes: its columns add up to 1, not its rows"
+        remedy = "tf.nn.softmax(logits, axis=-1)"
+    else:
+        return
+    place = layer_line(flow, step, line_of) or step.place
+    yield Finding(
+        "softmax-axis", "severe", what, *place, evidence={"shape": list(shape)}, remedy=remedy, confidence=0.85
+    )
+
+
+def layer_line(flow: Flow, step: Step, line_of: dict[int, tuple[str, int]]) -> tuple[str, int] | None:
+    """The line that made the layer whose weights a value was computed with last."""
+    front = list(step.inputs)
+    for _ in range(4):
+        for value in front:
+            if value in line_of:
+                return line_of[value]
+        front = [i for value in front if (made := flow.maker.get(value)) is not None for i in made.inputs]
+    return None
+
+
+def _reaches(flow: Flow, step: Step, names: tuple[str, ...]) -> bool:
+    """Whether one of some operations follows within a few."""
+    front = list(step.outputs)
+    for _ in range(6):
+        following = [edge for value in front for edge in flow.edges.get(value, ()) if edge.step.event == "record"]
+        if any(edge.step.short_name in names for edge in following):
+            return True
+        front = [edge.output for edge in following][:50]
+    return False
 
 
 def _integer_division(flow: Flow, step: Step) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Traps that the program's text shows: features shuffled without their labels."""
+"""Traps that the program's text shows: shuffled labels, the first batch again and again, integer quotients of data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from tapeflow._src.diagnostics.finding import Finding
-
-_INDEX = re.compile(r"ind|idx|perm|order|rng|seed|pair|both|list|batch|keys|files|data$|dataset|ds$", re.IGNORECASE)
+from tapeflow._src.diagnostics.training import shuffled_data
 
 
 def findings(files: set[str]) -> Iterator[Finding]:
@@ -19,77 +18,80 @@ def findings(files: set[str]) -> Iterator[Finding]:
             tree = ast.parse("".join(linecache.getlines(file)))
         except (SyntaxError, ValueError):
             continue
-        yield from _shuffled_alone(tree, file)
+        yield from shuffled_data.findings(tree, file)
+        yield from _first_batch(tree, file)
+        yield from _integer_pixels(tree, file)
 
 
-def _shuffled_alone(tree: ast.AST, file: str) -> Iterator[Finding]:
-    shuffled: dict[str, tuple[int, str]] = {}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
-            continue
-        called = ast.unparse(node.func)
-        first = node.args[0]
-        if called.endswith(("random.shuffle", "rng.shuffle")) and isinstance(first, ast.Name):
-            seed = next((ast.unparse(k.value) for k in node.keywords if k.arg == "seed"), "")
-            shuffled[first.id] = (node.lineno, seed)
-        if called.endswith(".zip") and isinstance(first, ast.Tuple) and len(first.elts) == 2:
-            yield from _zipped(tree, file, first)
-    partners = _partners(tree)
-    for name, (line, seed) in shuffled.items():
-        for other in partners.get(name, ()):
-            if _INDEX.search(name) or (other in shuffled and seed and shuffled[other][1] == seed):
+def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
+    """`next(iter(dataset))` in a loop: each time the first batch, unless the dataset is shuffled."""
+    for loop in [n for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]:
+        for node in ast.walk(loop):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "next" and node.args):
+                continue
+            inner = node.args[0]
+            if not (isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and inner.args):
+                continue
+            data = inner.args[0]
+            if _is_shuffled(tree, data) or _is_bound_in(loop, data):
                 continue
             yield Finding(
-                "shuffled-labels",
+                "repeated-batch",
                 "warning",
-                f"`{name}` is shuffled, but not together with `{other}`: examples get the labels of others",
+                f"next(iter({ast.unparse(data)})) begins anew each time: every step gets the same batch",
                 file,
-                line,
-                evidence={"shuffled": name, "partner": other},
-                remedy=f"order = np.random.permutation(len({name})); {name}, {other} = {name}[order], {other}[order]",
+                node.lineno,
+                evidence={"dataset": ast.unparse(data)},
+                remedy=f"for batch in {ast.unparse(data)}: ..., or make the iterator once, before the loop.",
                 confidence=0.85,
             )
-            break
 
 
-def _partners(tree: ast.AST) -> dict[str, set[str]]:
-    """Names that are used as features and labels of one another: in zip, fit, from_tensor_slices."""
-    partners: dict[str, set[str]] = {}
+def _bindings(tree: ast.AST, name: str) -> list[ast.expr]:
+    assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    return [a.value for a in assigned if any(isinstance(t, ast.Name) and t.id == name for t in a.targets)]
+
+
+def _is_shuffled(tree: ast.AST, data: ast.expr, depth: int = 4) -> bool:
+    texts = [data] if not isinstance(data, ast.Name) else _bindings(tree, data.id)
+    if not texts:
+        return True  # not known
+    for text in texts:
+        written = ast.unparse(text)
+        if re.search(r"shuffle|from_generator|sample_from|rejection_resample", written):
+            return True
+        root = text
+        while isinstance(root, ast.Call | ast.Attribute):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        other = isinstance(root, ast.Name) and root.id != getattr(data, "id", None) and bool(_bindings(tree, root.id))
+        if depth and other and _is_shuffled(tree, root, depth - 1):
+            return True
+    return False
+
+
+def _is_bound_in(loop: ast.AST, data: ast.expr) -> bool:
+    return isinstance(data, ast.Name) and (bool(_bindings(loop, data.id)) or _is_target(loop, data.id))
+
+
+def _is_target(loop: ast.AST, name: str) -> bool:
+    targets = [n.target for n in ast.walk(loop) if isinstance(n, ast.For)]
+    return any(isinstance(t, ast.Name) and t.id == name for target in targets for t in ast.walk(target))
+
+
+def _integer_pixels(tree: ast.AST, file: str) -> Iterator[Finding]:
+    """`images // 255`: all zeros but for the largest value."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = ast.unparse(node.func).rpartition(".")[2]
-        args: list[ast.expr] = list(node.args)
-        if called in ("from_tensor_slices", "zip") and len(args) == 1 and isinstance(args[0], ast.Tuple):
-            args = list(args[0].elts)
-        if called in ("zip", "fit", "from_tensor_slices", "train_on_batch", "train_step", "step", "train"):
-            names = [a.id for a in args[:2] if isinstance(a, ast.Name)]
-            if len(names) == 2:
-                partners.setdefault(names[0], set()).add(names[1])
-                partners.setdefault(names[1], set()).add(names[0])
-    return partners
-
-
-def _zipped(tree: ast.AST, file: str, pair: ast.Tuple) -> Iterator[Finding]:
-    """Two datasets, of which one alone is shuffled before they are zipped."""
-    shuffles = []
-    for part in pair.elts:
-        found: list[ast.expr] = [part] if isinstance(part, ast.Call) else []
-        if isinstance(part, ast.Name):
-            bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-            found = [b.value for b in bound if any(isinstance(t, ast.Name) and t.id == part.id for t in b.targets)]
-        calls = [n for value in found for n in ast.walk(value) if isinstance(n, ast.Call)]
-        shuffles.append([c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"])
-    if bool(shuffles[0]) != bool(shuffles[1]):
-        call = (shuffles[0] or shuffles[1])[0]
-        yield Finding(
-            "shuffled-labels",
-            "warning",
-            f"`{ast.unparse(pair.elts[0 if shuffles[0] else 1])}` is shuffled before it is zipped with a dataset that "
-            "is not: examples get the labels of others",
-            file,
-            call.lineno,
-            evidence={"zip": ast.unparse(pair)},
-            remedy="Zip first, then shuffle: tf.data.Dataset.zip((x, y)).shuffle(n).",
-            confidence=0.9,
-        )
+        if (
+            isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.right, ast.Constant)
+            and node.right.value in (127, 128, 255, 256, 127.5, 255.0) and not isinstance(node.left, ast.Constant)
+        ):  # fmt: skip
+            yield Finding(
+                "integer-division",
+                "warning",
+                f"`{ast.unparse(node)}` drops the fraction: pixels become zeros and ones",
+                file,
+                node.lineno,
+                evidence={"expression": ast.unparse(node)},
+                remedy=f"{ast.unparse(node.left)} / {ast.unparse(node.right)}",
+                confidence=0.8,
+            )

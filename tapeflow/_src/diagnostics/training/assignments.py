@@ -1,0 +1,78 @@
+"""Assignments to variables beside the optimizers: what changes weights from outside, and at which line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.source_line import source_line
+
+_FEWEST = 3  # steps in a row after which weights were replaced
+
+
+class Assignments:
+    """Is told of every assignment, and of the steps in between."""
+
+    def __init__(self) -> None:
+        self.changed: set[int] = set()  # variables, by id, that anything changed after they were made
+        self.inside_optimizer = False
+        self._replaced: dict[tuple[str, int], dict[int, list[int]]] = {}  # by line and variable: in which steps
+        self._names: dict[int, Any] = {}
+        self.places: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
+        self._step = 0
+        self._applied_step: dict[int, int] = {}
+
+    def see_step(self) -> None:
+        self._step += 1
+
+    def see_applied(self, variable: Any, place: tuple[str, int]) -> None:
+        """An optimizer is about to change it."""
+        self.places[id(variable)] = place
+        self._applied_step[id(variable)] = self._step
+        self.changed.add(id(variable))
+
+    def see(self, variable: Any, how: str) -> None:
+        """The observer of the core."""
+        key = id(variable)
+        self._names[key] = variable
+        if self.inside_optimizer:
+            return
+        self.changed.add(key)
+        place = self.places[key] = source_line(*_core.current_line())
+        if how != "assign" or self._applied_step.get(key) is None:
+            return
+        self._replaced.setdefault(place, {}).setdefault(key, []).append(self._step)
+
+    def resets(self, unchanged: set[int], jumping: set[int]) -> Iterator[tuple[tuple[str, int], Any]]:
+        """Lines that replace, step after step, what the optimizer made of a variable."""
+        for place, steps_by_variable in self._replaced.items():
+            for key, steps in steps_by_variable.items():
+                often = len(set(steps)) >= _FEWEST and len(set(steps)) >= 0.8 * (max(steps) - min(steps) + 1)
+                if often and (key in unchanged or key in jumping):
+                    yield place, self._names[key]
+                    break
+
+
+def weights_changed(place: tuple[str, int], name: str, steps: int) -> Finding:
+    """The finding for a line that undoes the optimizer's work."""
+    return Finding(
+        "weights-changed",
+        "severe",
+        f"an optimizer changes {name}, but this line gives it other values before the next step",
+        *place,
+        variable=name,
+        evidence={"steps": steps},
+        remedy="Take set_weights, assign, or the restored checkpoint out of the loop.",
+        confidence=0.9,
+    )
+
+
+def jumps(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> bool:
+    """Whether a variable has nothing in common with what it was: a new draw, not a step."""
+    size = float(np.sqrt(np.vdot(before, before).real))
+    step = after - before
+    return size > 1e-6 and float(np.sqrt(np.vdot(step, step).real)) > 0.7 * size

@@ -1,0 +1,199 @@
+"""Where Keras layers were made and frozen: the lines of the program, and which of them trained while gradients ran."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.util
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.program import user_frames
+
+_LAYER_MODULE = "keras.src.layers.layer"
+
+
+class KerasLayers:
+    """Stands before the constructor and the `trainable` property of Keras layers until it is removed."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[str, int]] = {}  # by the name of the layer
+        self._frozen_at: dict[int, tuple[str, int]] = {}
+        self._called: dict[int, tuple[Any, tuple[str, int]]] = {}  # layers with weights that ran under a tape
+        self._patched: list[tuple[type, str, Any]] = []
+        self._finder: _After | None = None
+
+    def begin(self) -> None:
+        """Takes its place now, or when Keras is imported."""
+        module = sys.modules.get(_LAYER_MODULE)
+        if module is not None:
+            self._install(module)
+        else:
+            self._finder = _After(_LAYER_MODULE, self._install)
+            sys.meta_path.insert(0, self._finder)
+
+    def remove(self) -> None:
+        for holder, name, original in reversed(self._patched):
+            setattr(holder, name, original)
+        self._patched = []
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
+
+    def _install(self, module: ModuleType) -> None:
+        layer = module.Layer
+        made, call, trainable = layer.__init__, layer.__call__, layer.trainable
+
+        def init(this: Any, *args: Any, **kwargs: Any) -> None:
+            made(this, *args, **kwargs)
+            place = _construction(this)
+            if place is not None:
+                self._made[this.name] = place
+                if kwargs.get("trainable") is False:
+                    self._frozen_at[id(this)] = place
+
+        def watched_call(this: Any, *args: Any, **kwargs: Any) -> Any:
+            result = call(this, *args, **kwargs)
+            if id(this) not in self._called and _core.is_recording() and getattr(this, "_trainable_variables", None):
+                frames = user_frames()
+                if frames:
+                    place = frames[0].f_code.co_filename, frames[0].f_lineno
+                    self._called[id(this)] = (weakref.ref(this), place)
+            return result
+
+        def set_trainable(this: Any, value: Any) -> None:
+            trainable.fset(this, value)
+            self._frozen_at.pop(id(this), None)
+            frames = user_frames()
+            if not value and frames:
+                self._frozen_at[id(this)] = frames[0].f_code.co_filename, frames[0].f_lineno
+
+        self._patch(layer, "__init__", init, made)
+        self._patch(layer, "__call__", watched_call, call)
+        self._patch(layer, "trainable", property(trainable.fget, set_trainable), trainable)
+
+    def _patch(self, holder: type, name: str, replacement: Any, original: Any) -> None:
+        self._patched.append((holder, name, original))
+        if callable(replacement):
+            replacement.__wrapped__ = original
+        setattr(holder, name, replacement)
+
+    def line_of(self, path: str) -> tuple[str, int] | None:
+        """The line that made the layer of a variable, by the path of the variable: "sequential/dense/kernel"."""
+        parts = path.split("/")
+        return next((self._made[p] for p in reversed(parts[:-1]) if p in self._made), None)
+
+    def _alive(self) -> list[Any]:
+        return [layer for ref, _ in self._called.values() if (layer := ref()) is not None]
+
+    def variables(self) -> set[int]:
+        """The variables, by id, of all layers that ran under a tape."""
+        return {id(getattr(v, "handle", v)) for layer in self._alive() for v in layer.variables}
+
+    def frozen_variables(self) -> set[int]:
+        """Those of layers that are not trainable."""
+        frozen = [layer for layer in self._alive() if not layer.trainable]
+        return {id(getattr(v, "handle", v)) for layer in frozen for v in layer.variables}
+
+    def lines_by_index(self, tape: Any) -> dict[int, tuple[str, int]]:
+        """For the variables that a tape watches, by index: the line that made their layer."""
+        found = {}
+        for variable in tape.watched_variables():
+            line = self.line_of(variable.name.partition(":")[0])
+            if line is not None:
+                found[tape._index_of(variable)] = line
+        return found
+
+    def findings(self, changed: set[int]) -> Iterator[Finding]:
+        """Layers that are frozen though nothing ever gave them weights; `changed` has the ids of changed variables."""
+        alive = [(layer, place) for ref, place in self._called.values() if (layer := ref()) is not None]
+        frozen = [(layer, place) for layer, place in alive if not layer.trainable]
+        if not frozen:
+            return
+        everything = not any(layer.trainable and layer.trainable_variables for layer, _ in alive)
+        rows: dict[tuple[str, int], list[Any]] = {}
+        for layer, place in frozen:
+            own = [getattr(v, "handle", v) for v in layer._trainable_variables]
+            if everything or not any(id(v) in changed for v in own):
+                at = self._frozen_at.get(id(layer)) or self._made.get(layer.name) or place
+                rows.setdefault(at, []).append(layer)
+        if everything:
+            last = max(rows)
+            yield _frozen(last, [layer for layers in rows.values() for layer in layers], True, False)
+            return
+        for at, layers in rows.items():
+            # Several layers that one line freezes: the usual way to keep a part of a model as it is.
+            yield _frozen(at, layers, False, len(layers) > 1 or self._of_model(layers[0]))
+
+    def _of_model(self, layer: Any) -> bool:
+        """Whether the line that froze a layer froze a model with it."""
+        place = self._frozen_at.get(id(layer))
+        return place is not None and any(at == place for key, at in self._frozen_at.items() if key != id(layer))
+
+
+def _frozen(place: tuple[str, int], layers: list[Any], everything: bool, backbone: bool) -> Finding:
+    names = [layer.name for layer in layers]
+    text = f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
+    verb = "are" if len(names) > 1 else "is"
+    message = (
+        f"nothing is trained: all layers are frozen ({text})"
+        if everything
+        else f"{text} {verb} frozen with initial weights, which nothing ever changed"
+    )
+    path = getattr(layers[0]._trainable_variables[0], "path", names[0])
+    return Finding(
+        "frozen-layers",
+        "severe" if everything else "hint" if backbone else "warning",
+        message,
+        *place,
+        variable=path,
+        evidence={"layers": names[:20], "everything": everything},
+        remedy="Set trainable = True for the layers that are to learn, and compile again; freeze only layers that have "
+        "trained weights.",
+        confidence=0.95 if everything else 0.75,
+    )
+
+
+def _construction(layer: Any) -> tuple[str, int] | None:
+    """The line of the program that made a layer: outside of the layer's own constructors."""
+    for frame in user_frames():
+        if not _is_constructor_of(frame, layer):
+            return frame.f_code.co_filename, frame.f_lineno
+    return None
+
+
+def _is_constructor_of(frame: FrameType, layer: Any) -> bool:
+    code = frame.f_code
+    return code.co_name == "__init__" and code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is layer
+
+
+class _After(importlib.abc.MetaPathFinder):
+    """Calls a function with a module right after its first import."""
+
+    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
+        self._name, self._then, self._searching = name, then, False
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:  # fmt: skip
+        if name != self._name or self._searching:
+            return None
+        self._searching = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._searching = False
+        if spec is None or spec.loader is None:
+            return None
+        execute, then = spec.loader.exec_module, self._then
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            then(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

@@ -1,0 +1,145 @@
+"""Losses with the wrong sign: errors that are made larger, likelihoods that are made smaller."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
+
+# What is small when predictions are good, and what is large then.
+_ERRORS = {
+    "squared_difference", "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits",
+    "sigmoid_cross_entropy_with_logits", "l2_loss",
+}  # fmt: skip
+_LIKELIHOODS = {"log", "log_softmax", "log_sigmoid"}
+_HANDS_ON = {
+    "identity", "reshape", "cast", "squeeze", "expand_dims", "reduce_mean", "reduce_sum", "gather", "gather_nd", "mean",
+    "sum", "where", "broadcast_to", "transpose", "getitem", "strided_slice", "boolean_mask", "concat", "stack",
+}  # fmt: skip
+_SUMS = {"add", "add_n", "add_v2", "addv2"}
+
+
+def wrong_sign(flow: Flow, goal: Any) -> Iterator[Finding]:
+    """Follows a target back through sums and factors, with the sign that each term has in it."""
+    if goal is None:
+        return
+    terms = list(_terms(flow, known(goal)))
+    for step, sign, root in terms:
+        name = step.short_name
+        if name in _ERRORS or _is_squared_error(flow, step):
+            wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
+        elif name in _LIKELIHOODS and root is not None:
+            wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
+        else:
+            continue
+        right = [s for s, other, _ in terms if s.short_name == name and other != sign]
+        if wrong and not right:
+            last = flow.maker[known(goal)]
+            place = root.place if sign < 0 and root is not None else last.place
+            if sign > 0 and _has_minus(flow, step, place):
+                continue
+            yield Finding(
+                "wrong-sign",
+                "severe",
+                f"{what}: descending makes the predictions worse",
+                *place,
+                evidence={"operation": name, "sign": sign},
+                remedy="Take the minus away." if sign < 0 else "loss = -tf.reduce_mean(...)",
+                confidence=0.85,
+            )
+            return
+
+
+def is_error(flow: Flow, goal: Any) -> bool:
+    """Whether a target is a sum of errors, which is to be small."""
+    terms = [] if goal is None else list(_terms(flow, known(goal)))
+    errors = [sign > 0 for step, sign, _ in terms if step.short_name in _ERRORS or _is_squared_error(flow, step)]
+    return bool(errors) and all(errors)
+
+
+def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None]]:
+    """Each operation that is a term of the target, its sign, and the last factor or minus on the way to it."""
+    stack: list[tuple[int, int, Step | None]] = [(goal, 1, None)]
+    seen: set[tuple[int, int]] = set()
+    while stack:
+        value, sign, root = stack.pop()
+        if (value, sign) in seen or len(seen) > 500:
+            continue
+        seen.add((value, sign))
+        step = flow.maker.get(value)
+        if step is None or step.event != "record":
+            continue
+        name = step.short_name
+        if name in _SUMS:
+            stack += [(v, sign, root) for v in step.inputs]
+        elif name in ("subtract", "sub") and len(step.inputs) == 2 and not _is_error(flow, step):
+            stack += [(step.inputs[0], sign, root), (step.inputs[1], -sign, root)]
+        elif name in ("negative", "neg"):
+            stack.append((step.inputs[0], -sign, step))
+        elif name in ("multiply", "mul", "divide", "truediv", "realdiv", "real_div") and len(step.inputs) == 2:
+            yield step, sign, root
+            for value, other in ((step.inputs[0], step.inputs[1]), (step.inputs[1], step.inputs[0])):
+                factor = _sign_of(flow, other)
+                if factor is not None and not _is_constant(flow, value):
+                    stack.append((value, sign * factor, step))
+        elif name in _HANDS_ON and step.inputs:
+            stack.append((step.inputs[-1] if name == "where" else step.inputs[0], sign, root))
+        else:
+            yield step, sign, root
+
+
+def _is_constant(flow: Flow, value: int) -> bool:
+    made = flow.maker.get(value)
+    return value in flow.leaves or (made is not None and made.event != "record")
+
+
+def _sign_of(flow: Flow, value: int, depth: int = 8) -> int | None:
+    """The sign of a factor that depends on no variable, plus for labels; None if it is not known, or depends on one."""
+    about = flow.leaves.get(value, (None, False))[0]
+    if about is not None:
+        number = number_of(about) if about[1] == 1 else None
+        return -1 if number is not None and number < 0 else 1
+    made = flow.maker.get(value)
+    if made is None:
+        return 1
+    name = made.short_name
+    if (made.event == "record" and name not in ("cast", "identity", "reshape")) or depth == 0:
+        return None
+    if name in ("negative", "neg"):
+        inner = _sign_of(flow, made.inputs[0], depth - 1)
+        return None if inner is None else -inner
+    if name in ("multiply", "divide", "truediv") and len(made.inputs) == 2:
+        a, b = (_sign_of(flow, v, depth - 1) for v in made.inputs)
+        return None if a is None or b is None else a * b
+    if name in ("subtract", "sub"):
+        first = flow.leaves.get(made.inputs[0], (None, False))[0]
+        return 1 if first is not None and first[1] == 1 else None
+    return _sign_of(flow, made.inputs[0], depth - 1) if name in ("cast", "identity", "reshape") else 1
+
+
+def _has_minus(flow: Flow, step: Step, place: tuple[str, int]) -> bool:
+    """Whether the lines from a term to the target have a minus that the tape did not see, such as one of NumPy."""
+    lines = range(min(step.place[1], place[1]), max(step.place[1], place[1]) + 1) if step.place[0] == place[0] else ()
+    texts = [linecache.getline(place[0], n) for n in lines] or [linecache.getline(*place)]
+    texts = [t.partition("#")[0] for t in texts]
+    names = set(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
+    bound = [t for t in linecache.getlines(place[0]) if re.match(r"\s*(\w+)\s*=\s*-", t)]
+    texts += [t for t in bound if re.match(r"\s*(\w+)", t)[1] in names]  # type: ignore[index]
+    return any(re.search(r"(?<![eE\w)\]])\s*-\s*[A-Za-z_(]|\)\s*\*\s*-", t) for t in texts)
+
+
+def _is_error(flow: Flow, step: Step) -> bool:
+    """A difference of predictions and labels."""
+    return any(_is_constant(flow, v) for v in step.inputs) and step.output_shapes != [()]
+
+
+def _is_squared_error(flow: Flow, step: Step) -> bool:
+    if step.short_name not in ("square", "pow", "abs", "multiply"):
+        return False
+    made = flow.maker.get(step.inputs[0]) if step.inputs else None
+    squared = step.short_name != "multiply" or (len(step.inputs) == 2 and step.inputs[0] == step.inputs[1])
+    return squared and made is not None and made.short_name in ("subtract", "sub") and _is_error(flow, made)

@@ -1,0 +1,213 @@
+"""Features that are shuffled without their labels, as the program's text shows it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tapeflow._src.diagnostics.finding import Finding
+
+_SHUFFLES = {"shuffle", "permutation"}
+_DRAWS = {"permutation", "choice", "randint", "integers", "randperm", "argsort", "shuffle"}
+_TAKES = {"gather", "take"}
+_PAIRED_CALLS = {"zip", "fit", "from_tensor_slices", "train_on_batch", "train_step", "step", "train", "train_one_epoch"}
+_NO_DATA = re.compile(r"ind|idx|perm|order|rng|seed|pair|both|keys|files|paths|indices", re.IGNORECASE)
+_LABELS = {
+    "x": ["y", "t"], "X": ["Y", "y"], "features": ["labels", "targets"], "images": ["labels", "targets"],
+    "inputs": ["targets", "labels", "outputs"], "data": ["labels", "targets", "target"],
+}  # fmt: skip
+
+
+class _Shuffle(NamedTuple):
+    """A name that got another order of rows; rows keep their partners where the tokens are equal."""
+
+    line: int
+    token: str
+
+
+def findings(tree: ast.AST, file: str) -> Iterator[Finding]:
+    """Looks at one program."""
+    shuffles = _shuffles(tree)
+    reported = set()
+    for name, other in _pairs(tree, set(shuffles)):
+        mine, theirs = shuffles.get(name, []), shuffles.get(other, [])
+        if {s.token for s in mine} == {s.token for s in theirs}:
+            continue
+        for who, partner, alone in ((name, other, mine), (other, name, theirs)):
+            if alone and who not in reported and not _NO_DATA.search(who):
+                reported.add(who)
+                yield _finding(file, alone[-1].line, who, partner)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zip":
+            parts = node.args[0].elts if node.args and isinstance(node.args[0], ast.Tuple) else node.args
+            if len(parts) == 2:
+                yield from _zipped(tree, file, parts)
+
+
+def _finding(file: str, line: int, name: str, partner: str) -> Finding:
+    return Finding(
+        "shuffled-labels",
+        "warning",
+        f"`{name}` is shuffled, but not together with `{partner}`: examples get the labels of others",
+        file,
+        line,
+        evidence={"shuffled": name, "partner": partner},
+        remedy=f"order = np.random.permutation(len({name})); {name}, {partner} = {name}[order], {partner}[order]",
+        confidence=0.85,
+    )
+
+
+def _called(node: ast.AST) -> str:
+    return ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+
+
+def _is_draw(node: ast.AST) -> bool:
+    """Whether an expression makes random positions of rows."""
+    if _called(node) == "argsort":
+        return any("rand" in ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Call))
+    drawn = any(_called(n) in _DRAWS - {"argsort"} for n in ast.walk(node))
+    return drawn and re.search(r"random|rng", ast.unparse(node)) is not None
+
+
+def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
+    """For each name, how its rows were put into another order, in the order of the text."""
+    found: dict[str, list[_Shuffle]] = {}
+    drawn: dict[str, str] = {}  # names of random positions
+    statements = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.Expr)]
+    for node in sorted(statements, key=lambda n: n.lineno):
+        if isinstance(node, ast.Expr):
+            call = node.value
+            if _called(call) == "shuffle" and isinstance(call, ast.Call) and call.args and not _is_dataset(call):
+                first = call.args[0]
+                if isinstance(first, ast.Name):
+                    if first.id in drawn or _NO_DATA.search(first.id):
+                        drawn[first.id] = f"{first.id}@{node.lineno}"
+                    else:
+                        found.setdefault(first.id, []).append(_Shuffle(node.lineno, _token(call)))
+            continue
+        for target, value in _parts(node):
+            event = _reordered(value, drawn)
+            if event is not None:
+                source, token = event
+                found[target] = [*found.get(source, []), _Shuffle(node.lineno, token)]
+            elif _is_draw(value) or _called(value) in ("arange", "range", "list"):
+                drawn[target] = f"{target}@{node.lineno}"
+            elif isinstance(value, ast.Name) and value.id in found:
+                found[target] = list(found[value.id])
+            elif target in found:
+                del found[target]
+    return found
+
+
+def _is_dataset(call: ast.Call) -> bool:
+    """`dataset.shuffle(100)`, which moves whole examples."""
+    return isinstance(call.func, ast.Attribute) and not re.search(r"random|rng|utils", ast.unparse(call.func.value))
+
+
+def _token(call: ast.Call) -> str:
+    seed = next((ast.unparse(k.value) for k in call.keywords if k.arg in ("seed", "random_state")), None)
+    return f"seed {seed}" if seed else f"line {call.lineno} column {call.col_offset}"
+
+
+def _parts(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            yield target.id, node.value
+        elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            for one, value in zip(target.elts, node.value.elts):
+                if isinstance(one, ast.Name):
+                    yield one.id, value
+
+
+def _reordered(value: ast.expr, drawn: dict[str, str]) -> tuple[str, str] | None:
+    """The name whose rows an expression gives in another order, and what the order is called."""
+    called = _called(value)
+    if isinstance(value, ast.Call) and called in _SHUFFLES and not _is_dataset(value) and len(value.args) >= 1:
+        first = value.args[0]
+        several = len(value.args) > 1 and isinstance(value.args[1], ast.Name) and called == "shuffle"
+        if isinstance(first, ast.Name) and not several and _is_rows(first.id):
+            return first.id, _token(value)
+        return None
+    data: ast.expr | None = None
+    index: ast.expr | None = None
+    if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
+        data, index = value.value, value.slice
+    elif isinstance(value, ast.Call) and called in _TAKES:
+        both = [*value.args, *(k.value for k in value.keywords if k.arg in ("params", "indices"))]
+        if len(both) == 1 and isinstance(value.func, ast.Attribute):
+            both = [value.func.value, *both]
+        data, index = (both[0], both[1]) if len(both) >= 2 else (None, None)
+    if not isinstance(data, ast.Name) or index is None or _NO_DATA.search(data.id):
+        return None
+    base = index.value if isinstance(index, ast.Subscript) else index  # order[i:i + 32]
+    if isinstance(base, ast.Name) and base.id in drawn:
+        return data.id, drawn[base.id]
+    if isinstance(index, ast.Call) and _is_draw(index):
+        return data.id, _token(index)
+    return None
+
+
+def _is_rows(name: str) -> bool:
+    return not re.fullmatch(r"n|num\w*|n_\w+|N|size|len\w*|\w*count|total|batch_size", name) and not _NO_DATA.search(
+        name
+    )
+
+
+def _pairs(tree: ast.AST, shuffled: set[str]) -> Iterator[tuple[str, str]]:
+    """Names that are used as features and labels of one another."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        args: list[ast.expr] = list(node.args)
+        called = _called(node)
+        if called in ("from_tensor_slices", "zip") and len(args) == 1 and isinstance(args[0], ast.Tuple):
+            args = list(args[0].elts)
+        args += [k.value for k in node.keywords if k.arg in ("x", "y")] if called == "fit" else []
+        if called in _PAIRED_CALLS and len(args) >= 2:
+            one, two = args[0], args[1]
+            if isinstance(one, ast.Name) and isinstance(two, ast.Name):
+                yield one.id, two.id
+    for name in sorted(shuffled):
+        for label in _label_names(name):
+            if label in names and label != name:
+                yield name, label
+                break
+
+
+def _label_names(name: str) -> Iterator[str]:
+    """What the labels of features with this name are usually called: x_train, y_train."""
+    for features, labels in _LABELS.items():
+        found = re.search(rf"(?:^|(?<=_)){features}(?=$|_|b$|\d)", name)
+        if found:
+            for label in labels:
+                yield name[: found.start()] + label + name[found.end() :]
+
+
+def _zipped(tree: ast.AST, file: str, pair: list[ast.expr]) -> Iterator[Finding]:
+    """Two datasets that are shuffled before they are zipped, one alone or each by itself."""
+    shuffles = []
+    for part in pair:
+        values: list[ast.expr] = [part] if isinstance(part, ast.Call) else []
+        if isinstance(part, ast.Name):
+            bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+            values = [b.value for b in bound if any(isinstance(t, ast.Name) and t.id == part.id for t in b.targets)]
+        calls = [n for value in values for n in ast.walk(value) if isinstance(n, ast.Call)]
+        shuffles.append([c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"])
+    seeds = [[_token(c) for c in calls] for calls in shuffles]
+    if seeds[0] == seeds[1]:
+        return
+    for part, calls in zip(pair, shuffles):
+        if calls:
+            yield Finding(
+                "shuffled-labels",
+                "warning",
+                f"`{ast.unparse(part)}` is shuffled before it is zipped: examples get the labels of others",
+                file,
+                calls[0].lineno,
+                evidence={"zip": [ast.unparse(p) for p in pair]},
+                remedy="Zip first, then shuffle: tf.data.Dataset.zip((x, y)).shuffle(n).",
+                confidence=0.9,
+            )

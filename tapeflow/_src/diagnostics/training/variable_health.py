@@ -1,0 +1,133 @@
+"""The course of one variable over the steps: gradient norms, updates, zeros."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.diagnostics.training.assignments import jumps
+
+_COPIED_ELEMENTS = 4_000_000  # values and gradients of larger variables are not kept from one step to the next
+
+
+class VariableHealth:
+    """The course of one variable: one entry per sampled step."""
+
+    def __init__(self, name: str, variable: Any, made: tuple[str, int] | None) -> None:
+        self.name, self.made = name, made
+        self.shape = tuple(variable.shape)
+        self.norms: list[float] = []
+        self.update_ratios: list[float] = []
+        self.zero_steps = 0
+        self.calls = 0
+        self.dtype, self.trainable = variable.dtype.name, bool(variable.trainable)
+        self.zeros = 0.0  # share of exact zeros in the last gradient
+        self.sparse = False
+        self.never_zero: np.ndarray[Any, Any] | None = None  # per unit, whether its gradient was ever not zero
+        self.equal_units = 0  # in how many steps all units had the same weights and the same gradient
+        self.zero_run = 0  # how many of the last steps had a gradient of zeros alone
+        self.last: np.ndarray[Any, Any] | None = None
+        self._last_gradient: np.ndarray[Any, Any] | None = None
+        self.uphill = self.downhill = 0  # steps along the gradient, and against it
+        self._gradient_sum: np.ndarray[Any, Any] | None = None
+        self.sum_factors: list[float] = []  # steps by the sum of all gradients so far, where they are parallel
+        self.jumps = 0  # steps after which nothing is left of the old value
+        self.growth = 1.0  # the largest factor by which one of the first steps made it larger
+        self.changed = 0
+        self.weight_norm = 0.0
+        self.first_influence = 0.0  # the norms of the first gradient and the first value, multiplied
+        self.activation: tuple[str, str, int] | None = None  # the next activation behind it, and its line
+        self.silent_units: float | None = None  # the share of its results that were zero or below in the first step
+        self.used_once = True  # in the step; what is used twice may cancel itself
+        self.layer_place: tuple[str, int] | None = None  # the line that made its Keras layer
+
+    @property
+    def place(self) -> tuple[str, int] | None:
+        """The line that made it, or its layer."""
+        return self.layer_place or self.made
+
+    @property
+    def activation_place(self) -> tuple[str, int] | None:
+        """The line of the activation behind it; of a Keras layer, the line that made the layer."""
+        return self.layer_place or (self.activation and self.activation[1:]) or self.made
+
+    def see(self, gradient: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> None:
+        """One more step."""
+        self.calls += 1
+        g = gradient.reshape(-1)
+        self.norms.append(float(np.sqrt(np.vdot(g, g).real / g.size)) if g.size else 0.0)
+        flat = value.reshape(-1)
+        old_norm, self.weight_norm = self.weight_norm, float(np.sqrt(np.vdot(flat, flat).real))
+        if self.calls == 1:
+            self.first_influence = self.norms[-1] * math.sqrt(g.size) * self.weight_norm
+        zeros = g.size - np.count_nonzero(g)
+        self.zeros = zeros / g.size if g.size else 0.0
+        self.zero_steps += bool(zeros == g.size)
+        self.zero_run = self.zero_run + 1 if zeros == g.size else 0
+        if zeros and gradient.ndim >= 1 and gradient.shape[-1] > 1:
+            alive = np.any(gradient.reshape(-1, gradient.shape[-1]) != 0, axis=0)
+            self.never_zero = alive if self.never_zero is None else self.never_zero | alive
+        elif gradient.ndim >= 1:
+            self.never_zero = np.ones(gradient.shape[-1], bool)
+        if self.calls <= 4 and gradient.ndim == 2 and gradient.shape[1] > 1 and zeros < g.size:
+            same = np.ptp(value, axis=1).max() == 0 and np.allclose(gradient, gradient[:, :1], rtol=1e-5, atol=0)
+            self.equal_units += bool(same)
+        if self.last is not None:
+            step = flat - self.last
+            moved = float(np.sqrt(np.vdot(step, step).real))
+            self.changed += moved > 0
+            if self.weight_norm > 1e-3:
+                self.update_ratios.append(moved / self.weight_norm)
+            if self.calls <= 6 and old_norm > 1e-3 * math.sqrt(flat.size):
+                self.growth = max(self.growth, self.weight_norm / old_norm)
+            self.jumps += jumps(self.last, flat)
+            if moved > 0 and self._last_gradient is not None:
+                along = float(np.vdot(step, self._last_gradient).real)
+                self.uphill += along > 0
+                self.downhill += along < 0
+                self._compare_with_sum(step, moved)
+        if self.calls <= 12 and not np.iscomplexobj(g):
+            self._gradient_sum = g.astype(np.float64) if self._gradient_sum is None else self._gradient_sum + g
+        small = value.size <= _COPIED_ELEMENTS
+        self.last, self._last_gradient = (flat.copy(), g) if small else (None, None)
+
+    def _compare_with_sum(self, step: np.ndarray[Any, Any], moved: float) -> None:
+        """Whether a step goes along the sum of all gradients so far, and not along the last one."""
+        total, last = self._gradient_sum, self._last_gradient
+        if total is None or last is None or self.calls > 12:
+            return
+        size, own = float(np.linalg.norm(total)), float(np.linalg.norm(last))
+        if min(size, own) == 0 or abs(float(np.vdot(step, last).real)) > 0.999 * moved * own:
+            return
+        if abs(float(np.vdot(step, total).real)) > (1 - 1e-6) * moved * size:
+            self.sum_factors.append(moved / size)
+
+    @property
+    def follows_sum(self) -> bool:
+        """Whether it is moved by the sum of all gradients since the beginning: they are never set to zero."""
+        few = len(self.sum_factors) < 3 or len(self.sum_factors) < min(self.calls, 12) - 4
+        return not few and max(self.sum_factors) < 1.001 * min(self.sum_factors)
+
+    def as_dict(self) -> dict[str, Any]:
+        dead = None if self.never_zero is None else float(1 - self.never_zero.mean())
+        return {
+            "name": self.name,
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "trainable": self.trainable,
+            "layer": self.name.rpartition("/")[0] or None,
+            "file": self.made[0] if self.made else None,
+            "line": self.made[1] if self.made else None,
+            "steps": self.calls,
+            "grad_norms": _thinned(self.norms),
+            "update_ratios": _thinned(self.update_ratios),
+            "zeros": self.zeros,
+            "dead_units": dead,
+        }
+
+
+def _thinned(series: list[float], most: int = 100) -> list[float | None]:
+    every = max(1, -(-len(series) // most))
+    return [None if not math.isfinite(x) else float(f"{x:.4g}") for x in series[::every]]
