@@ -561,3 +561,13 @@ class device:  # noqa: N801  TensorFlow's name for it
 
     def __exit__(self, *exception: object) -> None:
         _core.place(*self._before)
+
+
+@public("sysconfig.get_build_info")
+def get_build_info() -> dict[str, bool]:
+    """How the library was built: for processors alone.
+
+    >>> tf.sysconfig.get_build_info()["is_cuda_build"]
+    False
+    """
+    return {"is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False}

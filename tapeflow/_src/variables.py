@@ -81,7 +81,7 @@ class _VariableType(type):
 
     if not TYPE_CHECKING:  # else type checkers take its result, Any, for that of the class
 
-        def __call__(cls, *args, **kwargs):
+        def __call__(cls, *args, per_worker_variable=False, **kwargs):  # without parameter servers all are alike
             defaults = vars(cls).get("_constructor_arguments") if _creators.stack else None
             if defaults is None:
                 return super().__call__(*args, **kwargs)

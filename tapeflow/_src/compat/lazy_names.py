@@ -16,6 +16,20 @@ public_later(
     ),
     *(f"__internal__.test.combinations.{name}" for name in ("combine", "generate", "times")),
 )
+public_later(
+    "tapeflow._src.compat.tensorflow.internal_names.distribution_combinations",
+    "__internal__.distribute.multi_process_runner.test_main",
+    *(f"__internal__.distribute.combinations.{name}" for name in (
+        "generate", "in_main_process", "default_strategy", "one_device_strategy", "one_device_strategy_gpu",
+        "tpu_strategy", "tpu_strategy_packed_var", "tpu_strategy_one_core", "cloud_tpu_strategy",
+        "mirrored_strategy_with_one_cpu", "mirrored_strategy_with_two_cpus", "mirrored_strategy_with_one_gpu",
+        "mirrored_strategy_with_gpu_and_cpu", "mirrored_strategy_with_two_gpus",
+        "mirrored_strategy_with_two_gpus_no_merge_call", "central_storage_strategy_with_two_gpus",
+        "central_storage_strategy_with_gpu_and_cpu", "multi_worker_mirrored_2x1_cpu", "multi_worker_mirrored_2x1_gpu",
+        "multi_worker_mirrored_2x2_gpu", "multi_worker_mirrored_4x1_cpu",
+        *(f"parameter_server_strategy_{n}worker_2ps_{kind}" for n in (1, 3) for kind in ("cpu", "1gpu")),
+    )),
+)  # fmt: skip
 definitions_later("compat.v1", "tapeflow._src.compat.v1.names")
 public_later("tapeflow._src.compat.v1.sessions.coordinator", "train.Coordinator")
 public_later("tapeflow._src.compat.v1.graph.graph", "Graph")

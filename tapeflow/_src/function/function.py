@@ -384,6 +384,7 @@ class Function(_core.FunctionBase):
         return list(self._traces.concrete)
 
     _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
+    _concrete_variable_creation_fn = property(lambda self: next(iter(self._traces.concrete), None))
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         """The graphs that were traced so far, for a saved model; nothing for a checkpoint."""

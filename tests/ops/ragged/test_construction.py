@@ -78,3 +78,26 @@ def test_rows_of_one_length_that_is_known_when_the_graph_runs():
     assert rows.to_list() == [[0, 1], [2, 3]]
     with pytest.raises(tf.errors.InvalidArgumentError, match="do not form a valid"):
         tf.function(tf.RaggedTensor.from_uniform_row_length)(tf.range(3), tf.constant(2))
+
+
+NESTED = [[[1.0, 2.0], [3.0]], [], [[4.0]]]
+
+
+@pytest.mark.parametrize("shape", [None, [None, 3, None], [2, None, 1], [4, 1, 3]])
+def test_dense_tensors_of_nested_rows_while_tracing(shape):
+    rows = tf.ragged.constant(NESTED, ragged_rank=2)
+    expected = rows.to_tensor(-1.0, shape=shape).numpy()
+
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None, None], tf.float32)])
+    def dense(rows):
+        return rows.to_tensor(-1.0, shape=shape)
+
+    np.testing.assert_array_equal(dense(rows), expected)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        constant = tf.ragged.constant(NESTED, ragged_rank=2)
+        np.testing.assert_array_equal(session.run(constant.to_tensor(-1.0, shape=shape)), expected)
+
+
+def test_no_rows_while_tracing():
+    dense = tf.function(lambda rows: rows.to_tensor(), input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    assert dense(tf.RaggedTensor.from_row_splits(tf.zeros([0]), [0])).shape == [0, 0]

@@ -56,6 +56,10 @@ class LoadedObject(AutoTrackable):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+class RestoredResource(LoadedObject):
+    """A resource of a kind that is unknown here: it has the functions that were saved with it."""
+
+
 class CallableObject(LoadedObject):
     """One that was saved with a method `__call__`."""
 
@@ -232,7 +236,7 @@ class Loader:
     def _make_resource(self, number: int, node: Any) -> Any:
         children = {child.local_name: child.node_id for child in node.children}
         if "_create_resource" not in children:
-            return LoadedObject()
+            return RestoredResource()
         create = self._make(children["_create_resource"])
         (trace,) = create._saved
         (made,) = trace.library.call(trace.name, trace._captures(), self._resources)

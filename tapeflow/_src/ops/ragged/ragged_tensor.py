@@ -134,10 +134,13 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         array([[1, 2],
                [3, 0]], dtype=int32)>
         """
-        if _core.is_symbolic(self._row_splits) and not isinstance(self._values, RaggedTensor):
-            wanted = None if shape is None or _core.is_tensor(shape) else as_shape(shape).as_list()
-            if shape is None or wanted is not None:
-                return self._staged_tensor(default_value, None if wanted is None else wanted[1])
+        if self._is_staged and not _core.is_tensor(shape):
+            wanted = None if shape is None else as_shape(shape).as_list()
+            rows = self
+            if isinstance(self._values, RaggedTensor):  # from the inside out
+                inner = self._values.to_tensor(default_value, shape=None if wanted is None else [None, *wanted[2:]])
+                rows = self.with_values(inner)
+            return rows._staged_tensor(default_value, *(wanted or [None, None])[:2])
         flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
         coordinates = cast(self._coordinates(), int32)
         ragged = self.ragged_rank + 1
@@ -158,14 +161,20 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         filler = convert_to_tensor("" if default_value is None else default_value, dtype=flat.dtype)
         return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
 
-    def _staged_tensor(self, default_value: Any, width: Any) -> Any:
-        """`to_tensor` of rows of dynamic lengths; a `width` that is given cuts or fills them."""
+    def _staged_tensor(self, default_value: Any, count: int | None, width: int | None) -> Any:
+        """`to_tensor` of rows of dynamic lengths; a `count` or `width` that is given cuts or adds rows or columns."""
         values = self._values
         lengths = self.row_lengths()
-        width = primitives.Max(lengths, None, False) if width is None else cast(width, lengths.dtype)
-        rows = primitives.Cumsum(self.row_lengths(), 0, True, False)[:, None]
-        at = primitives.Range(cast(0, width.dtype), width, cast(1, width.dtype))[None, :]
-        inside = at < self.row_lengths()[:, None]
+        if count is not None:
+            lengths = primitives.ConcatV2([lengths, primitives.BroadcastTo(cast(0, lengths.dtype), [count])], 0)[:count]
+        if width is None:
+            known = primitives.ConcatV2([lengths, cast([0], lengths.dtype)], 0)
+            limit = primitives.Max(known, None, False)
+        else:
+            limit = cast(width, lengths.dtype)
+        rows = primitives.Cumsum(lengths, 0, True, False)[:, None]
+        at = primitives.Range(cast(0, limit.dtype), limit, cast(1, limit.dtype))[None, :]
+        inside = at < lengths[:, None]
         for _ in range(values.shape.rank - 1):
             inside = primitives.ExpandDims(inside, -1)
         filler = padding_value_of(0 if default_value is None else default_value, values.dtype)

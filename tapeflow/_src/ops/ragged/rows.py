@@ -308,7 +308,7 @@ class RaggedRows(CompositeTensor):
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Any:
         """The smallest dense shape that holds all rows."""
-        if any(_core.is_symbolic(splits) for splits in self.nested_row_splits):
+        if self._is_staged:
             whole = cast(self._staged_bounds(), out_type or self._row_splits.dtype)
             return whole if axis is None else primitives.GatherV2(whole, axis, 0, 0)
         dims: list[int] = [self._row_splits.shape[0] - 1]
@@ -319,6 +319,14 @@ class RaggedRows(CompositeTensor):
         chosen = dims if axis is None else [dims[a] for a in dims_of(axis)]
         result = convert_to_tensor(chosen, dtype=out_type or self._row_splits.dtype)
         return result if axis is None or isinstance(axis, list | tuple) else result[0]
+
+    @property
+    def _is_staged(self) -> bool:
+        """Whether what is computed from the rows is part of a graph: they are, or a graph of TensorFlow 1 is built."""
+        graph = _core.current_graph()
+        if graph is not None and graph.takes_everything:
+            return True
+        return any(_core.is_symbolic(splits) for splits in self.nested_row_splits)
 
     def _staged_bounds(self) -> Any:
         """`bounding_shape` of rows of dynamic lengths."""

@@ -190,3 +190,18 @@ def test_blocks_lie_inside():
     x = tf.reshape(tf.range(12), [3, 4])
     assert dynamic_slice(x, [1, 1], [2, 2]).numpy().tolist() == [[5, 6], [9, 10]]
     assert dynamic_slice(x, [2, 9], [2, 2]).numpy().tolist() == [[6, 7], [10, 11]]
+
+
+def test_variables_of_parameter_servers_are_plain_ones():
+    assert tf.Variable(1.0, per_worker_variable=True).numpy() == 1.0
+
+
+def test_the_graph_of_the_first_trace():
+    function = tf.function(lambda x: x + 1.0)
+    assert function._concrete_variable_creation_fn is None
+    function(tf.constant(1.0))
+    assert function._concrete_variable_creation_fn.graph is function.get_concrete_function(tf.constant(1.0)).graph
+
+
+def test_build_info():
+    assert not tf.sysconfig.get_build_info()["is_cuda_build"]

@@ -63,3 +63,13 @@ def test_one_registration_for_a_type():
     load.register_revived_type("a_type_of_this_test", lambda x: False, [version])
     with pytest.raises(AssertionError, match="Duplicate"):
         load.register_revived_type("a_type_of_this_test", lambda x: False, [version])
+
+
+def test_all_objects_of_a_checkpoint():
+    from tensorflow.python.checkpoint import checkpoint, graph_view
+
+    root = tf.Module()
+    root.a, root.b = tf.Variable(1.0), [tf.Variable(2.0)]
+    found = checkpoint.list_objects(graph_view.ObjectGraphView(root))
+    assert found[0] is root
+    assert {id(thing) for thing in found} >= {id(root.a), id(root.b[0])}

@@ -6,6 +6,7 @@ import contextlib
 from typing import Any
 
 from tapeflow._src.compat.saved_model import revived_types
+from tapeflow._src.compat.saved_model.loading import RestoredResource
 from tapeflow._src.compat.tensorflow.inner_modules import symbols
 from tapeflow._src.compat.tensorflow.internal_names import (
     containers,
@@ -28,6 +29,7 @@ from tapeflow._src.ops.lookup.tables import LookupInterface
 names_by_path: dict[str, dict[str, Any]] = {
     "core.protobuf.config_pb2": {"CallableOptions": placement.CallableOptions},
     "core.protobuf.rewriter_config_pb2": {"RewriterConfig": RewriterConfig},
+    "python.checkpoint.checkpoint": {"list_objects": tracking.list_objects},
     **{f"python.data.ops.{module}": names for module, names in dataset_kinds.names_by_module.items()},
     "python.distribute.distribute_utils": {"cache_variable_reads": contextlib.nullcontext},
     "python.distribute.input_lib": {"DistributedDataset": DistributedDataset},
@@ -66,6 +68,7 @@ names_by_path: dict[str, dict[str, Any]] = {
         "sticky_attribute_assignment": containers.sticky_attribute_assignment,
         "wrap_or_unwrap": containers.wrap_or_unwrap,
     },
+    "python.trackable.resource": {"RestoredResource": RestoredResource},
     "python.util.deprecation": {"deprecated_endpoints": symbols.deprecated_endpoints},
     "python.util.dispatch": {
         name: getattr(dispatchers, name)

@@ -60,6 +60,11 @@ class ObjectGraphView:
         return objects, path_by_object
 
 
+def list_objects(graph_view: ObjectGraphView) -> list[Any]:
+    """The objects that a checkpoint of the root would hold, nearest first."""
+    return graph_view.breadth_first_traversal()[0]
+
+
 @public("__internal__.tracking.CheckpointInitialValue")
 class CheckpointInitialValue:
     """The value with which a variable begins, read from a checkpoint.
