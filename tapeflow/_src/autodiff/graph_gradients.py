@@ -6,6 +6,7 @@ from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
+from tapeflow._src.autodiff.composite_gradients import flat_tensors, is_composite, with_tensors
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -77,6 +78,13 @@ def gradients(
         raise ValueError(
             f"Invalid `aggregation_method` specified {aggregation_method}. Accepted values are {_AGGREGATION_METHODS}."
         )
+    if any(is_composite(value) and not isinstance(value, IndexedSlices) for value in (*_listed(ys), *_listed(xs))):
+        flat = gradients(
+            flat_tensors(list(_listed(ys))), flat_tensors(list(_listed(xs))),
+            None if grad_ys is None else flat_tensors(list(_listed(grad_ys))),
+            name, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients,
+        )  # fmt: skip
+        return with_tensors(list(_listed(xs)), flat)
     targets = [_tensor(y) for y in _listed(ys)]
     sources = [_source(x) for x in _listed(xs)]
     _require_nodes_from(graph, sources)

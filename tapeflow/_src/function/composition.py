@@ -109,6 +109,11 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
     symbolic = [leaves[i] for i in places]
     whole = _Whole(function, [args, kwargs], leaves, places)
+    if hasattr(function, "result_specs"):
+        structure = function.result_specs(*args, **kwargs)
+        specs = [(spec.dtype, spec.shape) for spec in nest.flatten(structure)]
+        found = differentiable_call(whole, symbolic, specs, effect=False, traceable=True)
+        return nest.pack_sequence_as(structure, found)
 
     def try_out(tensors: list[Any]) -> Any:
         positional, named = nest.map_structure(_sparse_sample, [args, kwargs], whole.arguments(tensors))

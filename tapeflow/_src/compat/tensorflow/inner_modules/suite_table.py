@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations, training
 from tapeflow._src.function.autograph.builtins import call_builtin
 from tapeflow._src.namespace import find_public
+from tapeflow._src.ops.linalg.operators.operator import solve_broadcast
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
@@ -169,6 +172,25 @@ def _as_indexed_slices(x: Any, optimize: bool = True) -> Any:
     return slices(x, find_public("range")(0, shape[0]), dense_shape=shape)
 
 
+def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) -> list[Any]:
+    """Matrices with the batch dimensions that all of them broadcast to."""
+    if not isinstance(batch_matrices, list | tuple):
+        raise TypeError(f"Expected iterable, found {batch_matrices!r}")
+    matrices = [find_public("convert_to_tensor")(matrix) for matrix in batch_matrices]
+    shape, broadcast = find_public("shape"), find_public("broadcast_dynamic_shape")
+    batch = functools.reduce(broadcast, [shape(matrix)[:-2] for matrix in matrices], shape(1.0))
+    concat, broadcast_to = find_public("concat"), find_public("broadcast_to")
+    return [broadcast_to(matrix, concat([batch, shape(matrix)[-2:]], 0)) for matrix in matrices]
+
+
+def matrix_solve_with_broadcast(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    """`tf.linalg.solve` for batches that broadcast."""
+    matrix, rhs = find_public("convert_to_tensor")(matrix), find_public("convert_to_tensor")(rhs)
+    if matrix.shape.is_fully_defined() and rhs.shape.is_fully_defined():
+        return solve_broadcast(matrix, rhs, adjoint)
+    return find_public("linalg.solve")(*broadcast_matrix_batch_dims([matrix, rhs]), adjoint=adjoint)
+
+
 _BUILTINS = ["abs", "all", "any", "enumerate", "float", "int", "len", "max", "min", "range", "sorted", "zip", "sum"]
 _ALGORITHMS = find_public("random.Algorithm")
 
@@ -184,10 +206,16 @@ names_by_path: dict[str, dict[str, Any]] = {
         "broadcast_shape": broadcast_shape,
         "is_broadcast_compatible": is_broadcast_compatible,
     },
+    "python.framework.composite_tensor": {"convert_variables_to_tensors": convert_variables_to_tensors},
+    "python.framework.random_seed": {"DEFAULT_GRAPH_SEED": 87654321},
     "python.framework.sparse_tensor": {"is_sparse": is_sparse},
     "python.framework.test_combinations": {"generate": test_combinations.generate_for},
     "python.framework.test_util": {"AbstractGradientTape": AbstractGradientTape},
     "python.ops.array_ops": {"newaxis": None, "rank_internal": rank_internal, "size_internal": size_internal},
+    "python.ops.linalg.linear_operator_util": {
+        "broadcast_matrix_batch_dims": broadcast_matrix_batch_dims,
+        "matrix_solve_with_broadcast": matrix_solve_with_broadcast,
+    },
     "python.ops.math_ops": {
         "_as_indexed_slices": _as_indexed_slices,
         "tensor_equals": tensor_equals,

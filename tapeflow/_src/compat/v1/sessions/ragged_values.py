@@ -11,7 +11,7 @@ from tapeflow._src.compat.v1.sessions.fetches import RaggedTensorValue
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.ragged.construction import nested_values
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.types.dtypes import as_dtype, int64
+from tapeflow._src.types.dtypes import DType, as_dtype, int64
 
 
 @public("compat.v1.ragged.constant_value")
@@ -27,7 +27,7 @@ def constant_value(
     >>> tf.compat.v1.ragged.constant_value([[1, 2], [3]]).row_splits
     array([0, 2, 3])
     """
-    kind = as_dtype(dtype).as_numpy_dtype if dtype is not None else None
+    kind = dtype.as_numpy_dtype if isinstance(dtype, DType) else dtype
     splits_kind = as_dtype(row_splits_dtype).as_numpy_dtype
 
     def make(values: Any, shape: Any) -> Any:

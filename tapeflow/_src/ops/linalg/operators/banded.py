@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,14 +12,13 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.factorizations import tridiagonal_matmul, tridiagonal_solve
+from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
-    Hints,
     LinearOperator,
     broadcast_batch,
     hints_of,
     keep_parameter,
     spread,
-    takes_hints,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.ops.linalg.products import swapped_ends
@@ -40,6 +39,7 @@ class LinearOperatorTridiag(LinearOperator):
     """
 
     _composite_tensor_fields = ("diagonals",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"diagonals": 2}
 
     @takes_hints("LinearOperatorTridiag")
     def __init__(self, hints: Hints, diagonals: Any, diagonals_format: str = "compact") -> None:
@@ -51,6 +51,7 @@ class LinearOperatorTridiag(LinearOperator):
         if is_square is False:
             raise ValueError("Only square tridiagonal operators are supported.")
         if diagonals_format == "sequence":
+            self._matrix_ndims = {"diagonals": 1}  # type: ignore[misc]  # of each of the three
             self._diagonals: Any = [keep_parameter(d) for d in diagonals]
             dtype = self._diagonals[0].dtype
         else:
@@ -157,6 +158,7 @@ class LinearOperatorToeplitz(LinearOperator):
     """
 
     _composite_tensor_fields = ("col", "row")
+    _matrix_ndims: ClassVar[dict[str, int]] = {"col": 1, "row": 1}
 
     @takes_hints("LinearOperatorToeplitz")
     def __init__(self, hints: Hints, col: Any, row: Any) -> None:
@@ -165,9 +167,10 @@ class LinearOperatorToeplitz(LinearOperator):
             raise ValueError("Only square Toeplitz operators currently supported.")
         self._col, self._row = keep_parameter(col), keep_parameter(row)
         for vector in (self._col, self._row):
-            if vector.shape.rank < 1:
+            if vector.shape.rank is not None and vector.shape.rank < 1:
                 raise ValueError("Arguments `row` and `col` must have at least 1 dimension. Found: a scalar")
-        if self._col.shape[-1] != self._row.shape[-1]:
+        sizes = {self._col.shape[-1], self._row.shape[-1]} - {None}
+        if len(sizes) > 1:
             raise ValueError(
                 f"Expected square matrix, got `row` and `col` of shapes {self._row.shape}, {self._col.shape}"
             )
@@ -222,7 +225,7 @@ class _Circulant(LinearOperator):
     def __init__(self, hints: Hints, spectrum: Any, input_output_dtype: Any = complex64) -> None:
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         self._spectrum = keep_parameter(spectrum)
-        if self._spectrum.shape.rank < self._depth:
+        if self._spectrum.shape.rank is not None and self._spectrum.shape.rank < self._depth:
             raise ValueError(
                 f"Argument `spectrum` must have at least {self._depth} dimensions. Found: {self._spectrum.shape}"
             )
@@ -374,6 +377,7 @@ class LinearOperatorCirculant(_Circulant):
     """
 
     _composite_tensor_fields = ("spectrum",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"spectrum": 1}
 
     _depth = 1
 
@@ -387,6 +391,7 @@ class LinearOperatorCirculant2D(_Circulant):
     """
 
     _composite_tensor_fields = ("spectrum",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"spectrum": 2}
 
     _depth = 2
 
@@ -400,5 +405,6 @@ class LinearOperatorCirculant3D(_Circulant):
     """
 
     _composite_tensor_fields = ("spectrum",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"spectrum": 3}
 
     _depth = 3

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
-    Hints,
     LinearOperator,
     broadcast_batch,
     check_operators,
@@ -21,7 +21,6 @@ from tapeflow._src.ops.linalg.operators.operator import (
     require_operator,
     solve_broadcast,
     spread,
-    takes_hints,
 )
 from tapeflow._src.ops.linalg.operators.simple import LinearOperatorDiag, LinearOperatorIdentity
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
@@ -425,6 +424,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     """
 
     _composite_tensor_fields = ("base_operator", "u", "diag_update", "v")
+    _matrix_ndims: ClassVar[dict[str, int]] = {"u": 2, "diag_update": 1, "v": 2}
 
     @takes_hints("LinearOperatorLowRankUpdate")
     def __init__(

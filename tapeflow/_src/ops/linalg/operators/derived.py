@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
@@ -11,8 +11,8 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
+from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
-    Hints,
     LinearOperator,
     broadcast_batch,
     check_operators,
@@ -21,7 +21,6 @@ from tapeflow._src.ops.linalg.operators.operator import (
     require_equal_sizes,
     require_operator,
     returned_by_methods,
-    takes_hints,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 
@@ -255,12 +254,13 @@ class LinearOperatorFullMatrix(LinearOperator):
     """
 
     _composite_tensor_fields = ("matrix",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"matrix": 2}
 
     @takes_hints("LinearOperatorFullMatrix")
     def __init__(self, hints: Hints, matrix: Any) -> None:
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         self._matrix = keep_parameter(matrix)
-        if self._matrix.shape.rank < 2:
+        if self._matrix.shape.rank is not None and self._matrix.shape.rank < 2:
             raise ValueError(
                 f"Argument `matrix` must have at least 2 dimensions.  Found: {self._matrix.shape.as_list()}"
             )
@@ -311,6 +311,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     """
 
     _composite_tensor_fields = ("tril",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"tril": 2}
 
     @takes_hints("LinearOperatorLowerTriangular")
     def __init__(self, hints: Hints, tril: Any) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +14,10 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
+from tapeflow._src.ops.effects.host_call import host_effect
+from tapeflow._src.ops.linalg.operators.gradients import OperatorGradient
+from tapeflow._src.ops.linalg.operators.slicing import sliced_operator
+from tapeflow._src.ops.linalg.operators.staging import stage_methods
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
@@ -66,43 +68,6 @@ def returned_class(name: str) -> type[LinearOperator]:
     return _returned_class_by_name[name]
 
 
-class Hints(NamedTuple):
-    """What the caller says about an operator, and its name: the last five arguments of most operators."""
-
-    is_non_singular: bool | None
-    is_self_adjoint: bool | None
-    is_positive_definite: bool | None
-    is_square: bool | None
-    name: str | None
-
-
-def takes_hints(name: str | None = None, is_square: bool | None = None) -> Callable[[Any], Callable[..., None]]:
-    """Decorates `__init__(self, hints, ...)`: callers give the hints one by one, last; other defaults are None."""
-    defaults = Hints(None, None, None, is_square, name)
-
-    def decorate(init: Any) -> Callable[..., None]:
-        first, _, *own = signature(init).parameters.values()
-        types = Hints.__annotations__
-        last = [
-            Parameter(field, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=types[field])
-            for field, default in zip(Hints._fields, defaults)
-        ]
-        whole = Signature([first, *own, *last], return_annotation=signature(init).return_annotation)
-
-        @wraps(init)
-        def begin(*args: Any, **kwargs: Any) -> None:
-            bound = whole.bind(*args, **kwargs)
-            bound.apply_defaults()
-            hints = Hints(*(bound.arguments.pop(field) for field in Hints._fields))
-            operator, *others = bound.args
-            init(operator, hints, *others)
-
-        begin.__signature__ = whole  # type: ignore[attr-defined]
-        return begin
-
-    return decorate
-
-
 class _KeepsArguments:
     """Remembers the arguments with which an object was made."""
 
@@ -124,7 +89,13 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     """
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_arguments", "_graph_parents", "_parameters"})
+    __composite_gradient__ = OperatorGradient()
     _composite_tensor_fields: tuple[str, ...] = ()
+    _matrix_ndims: ClassVar[dict[str, int]] = {}  # dimensions of each tensor argument that belong to one matrix
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        stage_methods(cls)
 
     def __init__(
         self,
@@ -163,6 +134,9 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     @property
     def _type_spec(self) -> LinearOperatorSpec:
         return LinearOperatorSpec.from_operator(self)
+
+    def _divided_arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return _divided_arguments(self)
 
     def _convert_variables_to_tensors(self) -> LinearOperator:
         """The same operator of the present values of its variables."""
@@ -207,9 +181,10 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
         return self._is_positive_definite
 
     @property
-    def is_square(self) -> bool:
-        """Whether it has as many rows as columns."""
-        square = self.shape[-1] == self.shape[-2]
+    def is_square(self) -> bool | None:
+        """Whether it has as many rows as columns; None where neither sizes nor hints say it."""
+        rows, columns = self.shape[-2], self.shape[-1]
+        square = None if rows is None or columns is None else rows == columns
         if self._is_square is False and square:
             raise ValueError("User set is_square hint to False, but the operator was square.")
         return square if self._is_square is None else self._is_square
@@ -236,6 +211,10 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     @property
     def shape(self) -> TensorShape:
         """Batch dimensions, rows and columns."""
+        if _core.is_tracing():
+            parts = nest.flatten(_divided_arguments(self)[0], expand_composites=True)
+            if any(_core.is_symbolic(part) and part.shape.rank is None for part in parts):
+                return TensorShape(None)
         return TensorShape(self._shape())
 
     @property
@@ -294,6 +273,10 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other)
+
+    def __getitem__(self, slices: Any) -> LinearOperator:
+        operator: LinearOperator = sliced_operator(self, slices)
+        return operator
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """The operator (or its adjoint) times a vector."""
@@ -403,16 +386,13 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
         within = primitives.All(primitives.Less(condition, limit))
         return Assert(within, ["assert_non_singular: Singular matrix up to precision epsilon."])
 
-    def assert_positive_definite(self, name: str = "assert_positive_definite") -> None:
-        """Fails if the matrices are not positive definite."""
-        if np.isnan(np.asarray(primitives.Cholesky(self._to_dense()))).any():
-            raise InvalidArgumentError.of("assert_positive_definite: Matrix was not positive definite.")
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
+        """Fails if the matrices are not positive definite; in a graph, an operation that does."""
+        return host_effect(_check_positive_definite, [self.to_dense()])
 
-    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> None:
-        """Fails if the matrices are not equal to their adjoints."""
-        dense = np.asarray(self._to_dense())
-        if not np.array_equal(dense, dense.conj().swapaxes(-1, -2)):
-            raise InvalidArgumentError.of("assert_self_adjoint: Matrix was not equal to its adjoint.")
+    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
+        """Fails if the matrices are not equal to their adjoints; in a graph, an operation that does."""
+        return host_effect(_check_self_adjoint, [self.to_dense()])
 
     # ---- what subclasses may know better
 
@@ -502,6 +482,20 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
             raise NotImplementedError("Exact solve not implemented for an operator that is expected to not be square.")
 
 
+stage_methods(LinearOperator)
+
+
+def _check_positive_definite(matrix: Any) -> None:
+    if np.isnan(np.asarray(primitives.Cholesky(matrix))).any():
+        raise InvalidArgumentError.of("assert_positive_definite: Matrix was not positive definite.")
+
+
+def _check_self_adjoint(matrix: Any) -> None:
+    dense = np.asarray(matrix)
+    if not np.array_equal(dense, dense.conj().swapaxes(-1, -2)):
+        raise InvalidArgumentError.of("assert_self_adjoint: Matrix was not equal to its adjoint.")
+
+
 def _collect_variables(value: Any, found: dict[int, Any]) -> None:
     if isinstance(value, _core.Variable):
         found.setdefault(id(value), value)
@@ -522,7 +516,8 @@ def _divided_arguments(operator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         if isinstance(value, LinearOperator) or _core.is_tensor(value) or _holds_operators(value):
             components[name] = value
         elif name in operator._composite_tensor_fields and value is not None:
-            components[name] = keep_parameter(value)
+            is_list = isinstance(value, list | tuple) and all(_core.is_tensor(x) for x in value)
+            components[name] = [keep_parameter(x) for x in value] if is_list else keep_parameter(value)
         elif name != "name":
             plain[name] = value
     return components, plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,14 +15,13 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.linalg.factorizations import inverse_permutation, take_rows
 from tapeflow._src.ops.linalg.operators.derived import LinearOperatorLowerTriangular
+from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
-    Hints,
     LinearOperator,
     broadcast_batch,
     hints_of,
     keep_parameter,
     spread,
-    takes_hints,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types.dtypes import as_dtype, float32
@@ -43,6 +42,7 @@ class LinearOperatorDiag(LinearOperator):
     """
 
     _composite_tensor_fields = ("diag",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"diag": 1}
 
     @takes_hints("LinearOperatorDiag")
     def __init__(self, hints: Hints, diag: Any) -> None:
@@ -427,6 +427,7 @@ class LinearOperatorPermutation(LinearOperator):
     """
 
     _composite_tensor_fields = ("perm",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"perm": 1}
 
     @takes_hints("LinearOperatorPermutation")
     def __init__(self, hints: Hints, perm: Any, dtype: Any = float32) -> None:
@@ -438,7 +439,7 @@ class LinearOperatorPermutation(LinearOperator):
         self._perm = keep_parameter(perm)
         if not self._perm.dtype.is_integer:
             raise TypeError(f"Argument `perm` must have integer dtype. Found: {self._perm.dtype}")
-        if self._perm.shape.rank < 1:
+        if self._perm.shape.rank is not None and self._perm.shape.rank < 1:
             raise ValueError("Argument `perm` must have at least 1 dimension. Found: a scalar")
         if not _core.is_symbolic(self._perm) and not isinstance(self._perm, _core.Variable):
             order = np.sort(np.asarray(self._perm), axis=-1)
@@ -496,6 +497,7 @@ class LinearOperatorHouseholder(LinearOperator):
     """
 
     _composite_tensor_fields = ("reflection_axis",)
+    _matrix_ndims: ClassVar[dict[str, int]] = {"reflection_axis": 1}
 
     @takes_hints("LinearOperatorHouseholder")
     def __init__(self, hints: Hints, reflection_axis: Any) -> None:
@@ -509,7 +511,7 @@ class LinearOperatorHouseholder(LinearOperator):
         if is_non_singular is False:
             raise ValueError("A Householder operator is necessarily non-singular.")
         self._reflection_axis = keep_parameter(reflection_axis)
-        if self._reflection_axis.shape.rank < 1:
+        if self._reflection_axis.shape.rank is not None and self._reflection_axis.shape.rank < 1:
             raise ValueError("Argument reflection_axis must have at least 1 dimension. Found: a scalar")
         parameters = {"reflection_axis": reflection_axis}
         super().__init__(self._reflection_axis.dtype, None, True, True, False, True, name, parameters)
