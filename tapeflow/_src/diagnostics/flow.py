@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
-from tapeflow._src.diagnostics.program import is_literal
+from tapeflow._src.diagnostics.program import is_literal, relation
 from tapeflow._src.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
@@ -59,6 +59,7 @@ class Edge(NamedTuple):
 
 # The surer it is that a value went this way, the lower the cost.
 _COST = {"numpy": 300, "number": 300, "truth": 500, "argument": 350}
+_NEARER = {"same": 150, "bound": 100, "possible": 0}
 
 
 def known(index: Any) -> Any:
@@ -113,14 +114,16 @@ class Flow:
             if step.event in ("numpy", "number")
             for value in step.inputs
         }
-        self._arrivals = self._find_arrivals()
         self._arrivals_like: dict[Any, list[tuple[int, int]]] = defaultdict(list)
-        for place, (order, index, step) in enumerate(self._arrivals):
+        self._arrivals_at: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)  # order and node, by line
+        for place, (order, index, step) in enumerate(self._find_arrivals()):
             self._arrivals_like[self.leaves[index][0]].append((order, index))
             # What Python may hold when the value arrives has a node of its own, below zero.
-            self.edges[-1 - place].append(Edge(step, -1 - place, index, None, 0))
-            if place + 1 < len(self._arrivals):
-                self.edges[-1 - place].append(Edge(step, -1 - place, -2 - place, None, 1))
+            node, here = -1 - place, self._arrivals_at[step.place]
+            self.edges[node].append(Edge(step, node, index, None, 0))
+            if here:
+                self.edges[here[-1][1]].append(Edge(step, here[-1][1], node, None, 1))
+            here.append((order, node))
         for step in self.steps:
             self._connect(step)
 
@@ -159,9 +162,11 @@ class Flow:
         yield from self._returns_at_once(step, value)
         if step.event == "shape":
             return
-        place = bisect.bisect_left(self._arrivals, step.order, key=lambda arrival: arrival[0])
-        if place < len(self._arrivals):
-            yield Edge(step, value, -1 - place, step.event, _COST[step.event])
+        for place, arrivals in self._arrivals_at.items():
+            at = bisect.bisect_left(arrivals, (step.order, -1 << 60))
+            how = relation(step.place, place) if at < len(arrivals) else "none"
+            if how != "none":
+                yield Edge(step, value, arrivals[at][1], step.event, _COST[step.event] - _NEARER[how])
         like = self._arrivals_like.get(self.leaves.get(value, (None, False))[0], [])
         at = bisect.bisect_left(like, (step.order, -1))
         if at < len(like) and like[at][1] != value:

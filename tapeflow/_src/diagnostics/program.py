@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import linecache
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import FrameType
 from typing import Any, NamedTuple
@@ -121,7 +122,17 @@ def _keys(node: ast.AST) -> frozenset[str]:
 
 
 _MAKE_VARIABLES = {"Variable", "add_weight", "add_variable", "get_variable"}
-_READS = {"numpy", "item", "tolist", "float", "int"}  # functions that give the value of a tensor to Python
+# Functions that give the value of a tensor to Python.
+_READS = {"numpy", "item", "tolist", "float", "int", "numpy_function", "py_function", "py_func"}
+
+
+class Statement(NamedTuple):
+    """A simple statement: the names that it binds or may change, and all names that it uses."""
+
+    bound: frozenset[str]
+    used: frozenset[str]
+    lines: tuple[int, int]
+    scope: tuple[int, int]
 
 
 class _Program(NamedTuple):
@@ -131,6 +142,8 @@ class _Program(NamedTuple):
     literals_by_line: dict[int, list[float]]
     compiled_by_line: dict[int, tuple[int, int]]  # for each call of compile, the lines of its loss and optimizer
     computed_lines: set[int]  # where Python computes with values that it got from tensors
+    statements: list[Statement]
+    imported: frozenset[str]
 
 
 @lru_cache(maxsize=32)
@@ -138,16 +151,25 @@ def _read(file: str) -> _Program:
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _Program([], {}, {}, {}, {}, set())
+        return _Program([], {}, {}, {}, {}, set(), [], frozenset())
     bindings: list[Binding] = []
     functions: dict[str, frozenset[str]] = {}
     ends: dict[int, int] = {}
     literals: dict[int, list[float]] = {}
     computed: set[int] = set()
     compiled: dict[int, tuple[int, int]] = {}
+    statements: list[Statement] = []
+    imported: set[str] = set()
 
-    def visit(node: ast.AST, scope: tuple[int, int]) -> None:
+    def visit(node: ast.AST, scope: tuple[int, int], function: str = "") -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imported.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        if isinstance(node, _SIMPLE):
+            bound = _changed(node) | (frozenset([function]) if isinstance(node, ast.Return) else frozenset())
+            lines = (node.lineno, node.end_lineno or node.lineno)
+            statements.append(Statement(bound, _keys(node) - _inner_names(node), lines, scope))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = node.name
             functions[node.name] = _keys(node)
             scope = (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
@@ -174,10 +196,92 @@ def _read(file: str) -> _Program:
             end = node.end_lineno or node.lineno
             bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end))
         for child in ast.iter_child_nodes(node):
-            visit(child, scope)
+            visit(child, scope, function)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends, literals, compiled, computed)
+    return _Program(bindings, functions, ends, literals, compiled, computed, statements, frozenset(imported))
+
+
+_SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return
+
+
+def _changed(node: ast.AST) -> frozenset[str]:
+    """The names that a statement binds, and those whose methods it calls: `rows.append(x)` may change `rows`."""
+    targets: list[ast.AST] = list(node.targets) if isinstance(node, ast.Assign) else []
+    targets += [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) else []
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            targets.append(inner.func.value)
+        if isinstance(inner, ast.NamedExpr):
+            targets.append(inner.target)
+    parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    return frozenset(k for k in map(_key, parts) if k)
+
+
+def _inner_names(node: ast.AST) -> frozenset[str]:
+    """The names that comprehensions and lambdas inside a statement have for themselves."""
+    inner: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.comprehension):
+            inner |= _keys(part.target)
+        if isinstance(part, ast.Lambda):
+            inner.update(argument.arg for argument in part.args.args)
+    return frozenset(inner)
+
+
+def _statement_at(file: str, line: int) -> Statement | None:
+    """The innermost simple statement at a line."""
+    held = [s for s in _read(file).statements if s.lines[0] <= line <= s.lines[1]]
+    return min(held, key=lambda s: s.lines[1] - s.lines[0], default=None)
+
+
+@lru_cache(maxsize=4096)
+def _origins_of(file: str, line: int) -> frozenset[str]:
+    """All names of the file that the statement at a line may depend on, through other statements and functions."""
+    program = _read(file)
+    first = _statement_at(file, line)
+    seen: set[str] = set()
+    stack = list(first.used) if first is not None else []
+    while stack:
+        name = stack.pop()
+        if name in seen or name in program.imported:
+            continue
+        seen.add(name)
+        stack += program.uses_by_function.get(name.rpartition(".")[2], ())
+        for statement in program.statements:
+            if name in statement.bound:
+                stack += statement.used
+    return _values(file, seen)
+
+
+def relation(read: tuple[str, int], made: tuple[str, int]) -> str:
+    """How a value that Python read at one line may have come into a value that was made at another one.
+
+    "same": by the same statement. "bound": by a name. "possible": nothing speaks against it. "none": no name leads
+    from one statement to the other.
+    """
+    if read[0] != made[0]:
+        return "possible"
+    first, second = _statement_at(*read), _statement_at(*made)
+    if first is None or second is None:
+        return "possible"
+    if first.lines == second.lines:
+        return "same"
+    origins = _origins_of(*made)
+    bound, used = _values(read[0], first.bound), _values(read[0], first.used)
+    if not bound.isdisjoint(origins):
+        return "bound"
+    return "none" if bound and first.scope == second.scope and used.isdisjoint(origins) else "possible"
+
+
+def _values(file: str, names: Iterable[str]) -> frozenset[str]:
+    """The names that may stand for values: not those of modules, of functions of the file, and of Python itself."""
+    program = _read(file)
+    others = (program.imported, program.uses_by_function, _BUILTINS)
+    return frozenset(n for n in names if not any(n.partition(".")[0] in held for held in others))
+
+
+_BUILTINS = frozenset(dir(builtins))
 
 
 def end_of_with(file: str, line: int) -> int:

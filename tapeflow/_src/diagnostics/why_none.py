@@ -207,9 +207,10 @@ class _Question:
         return variable and self.tape._watches_accessed_variables
 
     def _broken(self, way: list[Edge], first: Edge) -> Explanation:
-        as_index = next((e for e in way if self._is_index(e)), None)
+        as_index = next((e for e in way if self._is_index(e) and (e is first or self._is_whole(e.value))), None)
         if as_index is not None and first.breaks in ("operation", "dtype", "argument"):
-            became = "" if first is as_index else f"; it became integers in {first.step.short_name}"
+            whole = next((e for e in way if self._is_whole(e.output)), first)
+            became = "" if first is as_index else f"; it became integers in {whole.step.short_name}"
             return Explanation(
                 "index or shape",
                 f"{self._name()} reaches the target only as an index or a shape of "
@@ -275,12 +276,14 @@ class _Question:
     def _is_index(self, edge: Edge) -> bool:
         if edge.breaks == "argument":
             return True
-        whole = not has_gradient(self.flow.dtype.get(edge.value, "float32"))
         return (
-            whole
+            self._is_whole(edge.value)
             and edge.step.short_name in primitives.indexing_functions
             and edge.step.event in ("record", "operation")
         )
+
+    def _is_whole(self, value: int) -> bool:
+        return not has_gradient(self.flow.dtype.get(value, "float32"))
 
     def _unfollowed(self, way: list[Edge]) -> Explanation:
         step = way[0].step if way else None
