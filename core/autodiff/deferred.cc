@@ -10,21 +10,14 @@
 namespace tapeflow {
 namespace {
 
-struct Plan {
-  const Op* op;
-  int inputs, outputs;
-  SmallVector<bool, 4> flows;   // per output: a cotangent is given
-  SmallVector<bool, 8> wanted;  // per input
-};
-
 constexpr struct : Keys {
-  Key<Boxed<const Plan>> plan = next("plan");
+  Key<Boxed<const DeferredRule>> plan = next("plan");
 } inner_params;
-const Plan& plan_of(const Params& params) { return params[inner_params.plan]; }
+const DeferredRule& plan_of(const Params& params) { return params[inner_params.plan]; }
 
 // Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
 Tensors run_rule(const Params& all, std::span<const Tensor> in) {
-  const Plan& plan = plan_of(all);
+  const DeferredRule& plan = plan_of(all);
   Params params = all.without_first();
   SmallVector<Tensor, 4> dy;
   size_t next = size_t(plan.inputs + plan.outputs);
@@ -52,7 +45,7 @@ Tensors run_rule(const Params& all, std::span<const Tensor> in) {
 }
 
 void infer(Call& call) {
-  const Plan& plan = plan_of(call.params);
+  const DeferredRule& plan = plan_of(call.params);
   for (int i = 0; i < plan.inputs; ++i)
     if (plan.wanted[size_t(i)]) call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
 }
@@ -88,6 +81,12 @@ const Op& deferred_op = define_inner(Op{
 });
 
 }  // namespace
+
+const DeferredRule* deferred_rule_of(const Op& op, const Params& params) {
+  return &op == &deferred_op ? &plan_of(params) : nullptr;
+}
+
+Tensors run_deferred_rule(const Params& params, std::span<const Tensor> in) { return run_rule(params, in); }
 
 void differentiate_run(RuleContext& c, FunctionRef<Tensors(std::span<const Tensor>)> run, int first) {
   Tape tape(false, false);
@@ -145,7 +144,7 @@ bool (*before_deferring)(RuleContext&) = nullptr;
 
 void defer_rule(RuleContext& c) {
   if (before_deferring && before_deferring(c)) return;
-  auto plan = std::make_shared<Plan>();
+  auto plan = std::make_shared<DeferredRule>();
   plan->op = &c.op;
   plan->inputs = c.inputs();
   plan->outputs = c.outputs();

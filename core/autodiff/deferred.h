@@ -16,6 +16,18 @@ void differentiate_run(RuleContext&, FunctionRef<Tensors(std::span<const Tensor>
 // Hears of a rule before it is deferred; true if it has set the results itself.
 extern bool (*before_deferring)(RuleContext&);
 
+// The rule that a node of `Deferred` runs. The inputs of the node are those of the operation, its outputs, and the
+// cotangents that flow; its outputs are the gradients of the inputs that want one.
+struct DeferredRule {
+  const Op* op;
+  int inputs, outputs;
+  SmallVector<bool, 4> flows;   // per output: a cotangent is given
+  SmallVector<bool, 8> wanted;  // per input
+};
+const DeferredRule* deferred_rule_of(const Op&, const Params&);  // null for other operations
+// Runs the rule now, also on tensors whose shapes are not known: for those who know that it does not ask for them.
+Tensors run_deferred_rule(const Params&, std::span<const Tensor> in);
+
 // Sets the results of a VJP to symbolic tensors that the deferred rule will give.
 void defer_rule(RuleContext&);
 

@@ -114,11 +114,6 @@ const Op& staged_custom_op() {
 
 // A custom operation whose rule was traced, too: takes the outputs, the inputs, and what the graph of the rule takes
 // besides the dy; gives the outputs.
-struct TracedRule {
-  std::shared_ptr<Graph> graph;
-  int outputs, inputs;
-  SmallVector<int, 8> kinds;  // per input: 0 no gradient, 1 a tensor, 2 rows and their numbers
-};
 constexpr struct : Keys {
   Key<Boxed<const TracedRule>> rule = next("rule");
 } traced_params;
@@ -293,6 +288,10 @@ int visit_python_rules(const Op& op, const Params& params, visitproc visit, void
   if (!recorded || params.size() == 0) return 0;                              // used up
   for (auto key : {custom_params.rule, custom_params.forward_rule}) Py_VISIT(&params[key]);
   return 0;
+}
+
+const TracedRule* traced_rule_of(const Node& node) {
+  return node.op == &traced_custom_op() ? &traced_rule(node.params) : nullptr;
 }
 
 void add_python_rules(PyObject* module) {

@@ -12,4 +12,13 @@ PyObject* python_call_in(const Node&);
 void add_batching(PyObject* module);    // see batch.cc
 void add_graph_data(PyObject* module);  // see graph_data.cc
 
+// The rule of a custom gradient that was traced: a graph of the dy and of what it captures, and the kind of the
+// gradient that each input gets (0: none, 1: a tensor, 2: rows and their numbers).
+struct TracedRule {
+  std::shared_ptr<Graph> graph;
+  int outputs, inputs;
+  SmallVector<int, 8> kinds;
+};
+const TracedRule* traced_rule_of(const Node&);  // null if the node has none; see python_rule.cc
+
 }  // namespace tapeflow::python

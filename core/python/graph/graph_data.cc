@@ -1,6 +1,8 @@
 // Graphs as plain Python data, from which the Python side writes files and builds graphs again.
+#include <memory>
 #include <string_view>
 
+#include "autodiff/deferred.h"
 #include "control_flow/control_ops.h"
 #include "control_flow/list_ops.h"
 #include "control_flow/loop.h"
@@ -25,6 +27,24 @@ PyObject* number_of(ValueId v) { return PyLong_FromLongLong(int64_t(v)); }
 
 PyObject* data_of(const Graph&);
 
+constexpr const char* kParams = "tapeflow.params";
+
+// (operation, inputs, outputs, whether a cotangent flows for each output, which inputs want a gradient, a handle for
+// `trace_deferred`, or None if a parameter is computed) of a deferred rule.
+PyObject* deferred_of(const Node& node, const DeferredRule& rule) {
+  Ref handle = Ref::share(Py_None);
+  if (!node.params.has_tensor()) {
+    auto params = std::make_unique<Params>(node.params);
+    handle = checked(PyCapsule_New(params.get(), kParams, [](PyObject* capsule) {
+      delete static_cast<Params*>(PyCapsule_GetPointer(capsule, kParams));
+    }));
+    params.release();
+  }
+  const auto flag = [](bool b) { return PyBool_FromLong(b); };
+  return Py_BuildValue("(siiNNO)", rule.op->name, rule.inputs, rule.outputs, list_of(rule.flows, flag),
+                       list_of(rule.wanted, flag), handle.get());
+}
+
 // What a parameter that is an object is; it depends on the operation.
 PyObject* object_of(const Node& node, const Param& p) {
   if (node.op == &read_variable_op() || node.op == &assign_op()) {
@@ -36,6 +56,10 @@ PyObject* object_of(const Node& node, const Param& p) {
   if (const Shape* element = list_element_of(node)) return wrap_shape(*element);
   if (const std::string* message = required_message_of(node)) return PyUnicode_FromString(message->c_str());
   if (node.op == &constant_op()) return wrap(constant_in(p));
+  if (const DeferredRule* rule = deferred_rule_of(*node.op, node.params)) return deferred_of(node, *rule);
+  if (const TracedRule* rule = traced_rule_of(node))
+    return Py_BuildValue("(NiiN)", checked(data_of(*rule->graph)).release(), rule->outputs, rule->inputs,
+                         list_of(rule->kinds, [](int kind) { return PyLong_FromLong(kind); }));
   if (PyObject* call = python_call_in(node)) return call;
   return Py_NewRef(Py_Ellipsis);
 }
@@ -94,6 +118,18 @@ PyObject* data_of(const Graph& graph) {
 
 PyObject* graph_data(PyObject*, PyObject* graph) {
   return guarded([&] { return data_of(*checked_graph(graph)); });
+}
+
+// trace_deferred(handle, tensors): what the rule of a deferred node gives for these tensors, whose shapes may be
+// unknown.
+PyObject* trace_deferred(PyObject*, PyObject* args) {
+  PyObject *handle, *tensors;
+  if (!PyArg_ParseTuple(args, "OO!:trace_deferred", &handle, &PyList_Type, &tensors)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    auto* params = static_cast<Params*>(PyCapsule_GetPointer(handle, kParams));
+    if (!params) throw_python_error();
+    return wrap_list(run_deferred_rule(*params, tensors_of(tensors, "trace_deferred")));
+  });
 }
 
 Param param_from(PyObject* pair) {
@@ -176,6 +212,7 @@ PyObject* value_number(PyObject*, PyObject* tensor) {
 PyMethodDef functions[] = {
     {"graph_rows", graph_rows, METH_VARARGS, nullptr},
     {"value_number", value_number, METH_O, nullptr},
+    {"trace_deferred", trace_deferred, METH_VARARGS, nullptr},
     {"graph_data", graph_data, METH_O, "A graph as plain data."},
     {"add_node", add_node, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.io.protos import messages
 
 
 class Adder(tf.Module):
@@ -270,3 +271,79 @@ def test_a_kill_while_saving_leaves_the_old_model(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert tf.saved_model.load(tmp_path).v == 1.0
     assert not [path for path in tmp_path.rglob("*") if ".tmp" in path.name]
+
+
+class TestCustomGradients:
+    def saved(self, function, folder, **options):
+        module = tf.Module()
+        module.v = tf.Variable(3.0)
+        module.f = tf.function(function(module), input_signature=[tf.TensorSpec([None])])
+        tf.saved_model.save(module, folder, options=tf.saved_model.SaveOptions(**options))
+        return tf.saved_model.load(folder)
+
+    @staticmethod
+    def clipped(module):
+        @tf.custom_gradient
+        def clip(x):
+            return x * x, lambda dy: tf.clip_by_value(dy * 2 * x, -0.1, 0.1)
+
+        return clip
+
+    def test_the_rule_is_saved(self, tmp_path):
+        loaded = self.saved(self.clipped, tmp_path / "model")
+        x = tf.constant([0.01, -1.0, 2.0])
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = loaded.f(x)
+            dx = tape.gradient(y, x)
+        np.testing.assert_allclose(y, [1e-4, 1.0, 4.0], rtol=1e-6)
+        np.testing.assert_allclose(dx, [0.02, -0.1, 0.1], rtol=1e-6)
+        np.testing.assert_allclose(outer.gradient(dx, x), [2.0, 0.0, 0.0], rtol=1e-6)
+        again = tmp_path / "again"
+        tf.saved_model.save(loaded, again)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.saved_model.load(again).f(x)
+        np.testing.assert_allclose(tape.gradient(y, x), [0.02, -0.1, 0.1], rtol=1e-6)
+
+    def test_gradients_of_variables_and_rules_in_loops(self, tmp_path):
+        def scaled(module):
+            @tf.custom_gradient
+            def scale(x):
+                def rule(dy, variables=None):
+                    return dy * 10.0, [tf.reduce_sum(dy * 100.0) for _ in variables]
+
+                return x * module.v, rule
+
+            def repeated(x):
+                for _ in tf.range(2):
+                    x = scale(x)
+                return x
+
+            return repeated
+
+        loaded = self.saved(scaled, tmp_path / "model")
+        x = tf.constant([1.0, 2.0])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = loaded.f(x)
+        dx, dv = tape.gradient(y, [x, loaded.v])
+        assert y.numpy().tolist() == [9.0, 18.0]
+        assert dx.numpy().tolist() == [100.0, 100.0]
+        assert float(dv) == 2 * 100.0 + 2 * 1000.0
+
+    def test_without_its_rule_a_gradient_is_refused(self, tmp_path):
+        module = tf.Module()
+        module.f = tf.function(self.clipped(module), input_signature=[tf.TensorSpec([None])])
+        tf.saved_model.save(module, tmp_path / "model")
+        path = tmp_path / "model" / "saved_model.pb"
+        message = messages.SavedModel.FromString(path.read_bytes())
+        del message.meta_graphs[0].graph_def.library.registered_gradients[:]
+        path.write_bytes(message.SerializeToString())
+        loaded, x = tf.saved_model.load(tmp_path / "model"), tf.constant([1.0])
+        assert loaded.f(x).numpy().tolist() == [1.0]
+        with pytest.raises(LookupError, match="No gradient defined for operation"), tf.GradientTape() as tape:
+            tape.watch(x)
+            tape.gradient(loaded.f(x), x)

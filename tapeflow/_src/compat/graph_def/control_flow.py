@@ -53,7 +53,7 @@ def _identity(step: Step, values: list[Any], context: Context) -> Any:
 @handles("IdentityN")
 def _identities(step: Step, values: list[Any], context: Context) -> Any:
     kind = step.attributes.get("_gradient_op_type")
-    rule = _custom_rule(kind, context) if kind is not None else None
+    rule = _custom_rule(kind, context, step) if kind is not None else None
     if rule is None:
         return [primitives.Identity(x) if isinstance(x, _core.Tensor) else x for x in values]
 
@@ -76,14 +76,21 @@ def _identities(step: Step, values: list[Any], context: Context) -> Any:
     return list(forward(*values, *held))
 
 
-def _custom_rule(kind: str, context: Context) -> Any:
+def _custom_rule(kind: str, context: Context, step: Step) -> Any:
     """What computes the gradient of this type, as a library of functions knows it."""
     rule = context.library.rule_by_type.get(kind)
     if rule is not None:
         return rule
     name = context.library.gradient_function(kind)
     if name is None:
-        return None
+
+        def refuse(dys: list[Any], captured: list[Any]) -> list[Any]:
+            raise LookupError(
+                f"{step.where}: No gradient defined for operation '{step.name}' (op type: {kind}): the file does not "
+                "hold the rule of this custom gradient"
+            )
+
+        return refuse
 
     def call(dys: list[Any], captured: list[Any]) -> list[Any]:
         program = context.library.program(name)

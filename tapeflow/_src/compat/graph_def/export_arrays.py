@@ -200,14 +200,20 @@ def _distinct(n: ExportedNode) -> Any:
 # ---- slices
 
 
-@writes("StridedSlice")
-def _strided(n: ExportedNode) -> Any:
-    """Parameters: begin, step and the number of elements, for each dimension."""
+@writes("StridedSlice", "GetItem")
+def _slice(n: ExportedNode) -> Any:
+    ends, masks = slice_arguments(n)
+    return n.e.one("StridedSlice", n[0], *ends, **masks)
+
+
+def slice_arguments(n: ExportedNode) -> tuple[list[Ref], dict[str, int]]:
+    """Begin, end and strides of TensorFlow's `StridedSlice`, and its masks."""
+    if n.op == "GetItem":
+        return _key_arguments(n)
     begin, step, count = (np.asarray(n.param(place), np.int64) for place in range(3))
     end = begin + step * count
     mask = sum(1 << i for i, last in enumerate(end) if last < 0)
-    e = n.e
-    return e.one("StridedSlice", n[0], e.ints(begin), e.ints(end), e.ints(step), end_mask=mask)
+    return [n.e.ints(begin), n.e.ints(end), n.e.ints(step)], {"end_mask": mask}
 
 
 @writes("StridedSliceGrad")
@@ -222,8 +228,7 @@ def _strided_gradient(n: ExportedNode) -> Any:
     return e.one("StridedSliceGrad", n.tensor(0), e.ints(begin), e.ints(end), e.ints(step), n[0], end_mask=mask)
 
 
-@writes("GetItem")
-def _get_item(n: ExportedNode) -> Any:
+def _key_arguments(n: ExportedNode) -> tuple[list[Ref], dict[str, int]]:
     """The key has five numbers for each part: kind (index, slice, ellipsis, new axis), start, stop, step, and a mask
     that says which of start and stop are there."""
     e = n.e
@@ -261,7 +266,7 @@ def _get_item(n: ExportedNode) -> Any:
         end.append(stop)
         strides.append(step if what == 1 else 1)
     kind = "int64" if any(isinstance(item, Ref) for item in (*begin, *end, *strides)) else "int32"
-    return e.one("StridedSlice", n[0], *(_vector(e, items, kind) for items in (begin, end, strides)), **masks)
+    return [_vector(e, items, kind) for items in (begin, end, strides)], masks
 
 
 def _number(n: ExportedNode, value: int) -> Any:

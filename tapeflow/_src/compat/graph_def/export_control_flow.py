@@ -151,8 +151,3 @@ def _note(n: ExportedNode, stateful: bool) -> None:
     if stateful:
         n.writer.stateful = True
         n.writer.effects[:] = [n.e.nodes[-1].name]
-
-
-@writes("CustomGradient")
-def _custom_gradient(n: ExportedNode) -> Any:
-    return n.e.node("IdentityN", n.inputs[: n.count])

@@ -24,6 +24,11 @@ def _reduce(n: ExportedNode) -> Any:
     return n.e.one(n.op, n[0], axes_of(n, 0), keep_dims=n.param(1))
 
 
+@writes("AddV2")
+def _add(n: ExportedNode) -> Any:
+    return n.e.one("Add" if n[0].dtype.name == "string" else "AddV2", n[0], n[1])
+
+
 @writes("SumOfSquares")
 def _sum_of_squares(n: ExportedNode) -> Any:
     return n.e.one("Sum", n.e.one("Square", n[0]), axes_of(n, 0), keep_dims=n.param(1))

@@ -10,7 +10,7 @@ from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 
 
-class _Window:
+class Window:
     """The parameters of a convolution or pool, from `first` on, as attributes for tensors of four dimensions or five.
 
     Images of one dimension get a second one of size 1.
@@ -50,76 +50,76 @@ class _Window:
         return "2D" if self.rank == 4 else "3D"
 
 
-def _conv_attributes(w: _Window) -> dict[str, Any]:
+def conv_attributes(w: Window) -> dict[str, Any]:
     attributes: dict[str, Any] = {"strides": w.strides, "padding": w.padding, "dilations": w.dilations}
     if w.rank == 4:
         attributes["explicit_paddings"] = w.explicit
     return attributes
 
 
-def _refuse_explicit(n: ExportedNode, w: _Window) -> None:
+def _refuse_explicit(n: ExportedNode, w: Window) -> None:
     if w.explicit and w.rank != 4:
         raise n.unsupported("explicit paddings of three dimensions")
 
 
 @writes("Conv")
 def _conv(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, False)
+    e, w = n.e, Window(n, 0, False)
     _refuse_explicit(n, w)
-    y = e.one(f"Conv{w.dims()}", w.widened(e, n[0]), w.widened(e, n[1], 0), **_conv_attributes(w))
+    y = e.one(f"Conv{w.dims()}", w.widened(e, n[0]), w.widened(e, n[1], 0), **conv_attributes(w))
     return w.narrowed(e, y)
 
 
 @writes("ConvBackpropInput")
 def _conv_input(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, False)
+    e, w = n.e, Window(n, 0, False)
     _refuse_explicit(n, w)
     sizes = w.sizes(e, n.tensor(4), 1)
     name = "Conv2DBackpropInput" if w.rank == 4 else "Conv3DBackpropInputV2"
-    y = e.one(name, sizes, w.widened(e, n[0], 0), w.widened(e, n[1]), **_conv_attributes(w))
+    y = e.one(name, sizes, w.widened(e, n[0], 0), w.widened(e, n[1]), **conv_attributes(w))
     return w.narrowed(e, y)
 
 
 @writes("ConvBackpropFilter")
 def _conv_filter(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, False)
+    e, w = n.e, Window(n, 0, False)
     _refuse_explicit(n, w)
     sizes = w.sizes(e, n.tensor(4), 0)
     name = "Conv2DBackpropFilter" if w.rank == 4 else "Conv3DBackpropFilterV2"
-    y = e.one(name, w.widened(e, n[0]), sizes, w.widened(e, n[1]), **_conv_attributes(w))
+    y = e.one(name, w.widened(e, n[0]), sizes, w.widened(e, n[1]), **conv_attributes(w))
     return w.narrowed(e, y, 0)
 
 
 @writes("DepthwiseConv")
 def _depthwise(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, False)
+    e, w = n.e, Window(n, 0, False)
     if w.rank != 4:
         raise n.unsupported("three dimensions")
-    y = e.one("DepthwiseConv2dNative", w.widened(e, n[0]), w.widened(e, n[1], 0), **_conv_attributes(w))
+    y = e.one("DepthwiseConv2dNative", w.widened(e, n[0]), w.widened(e, n[1], 0), **conv_attributes(w))
     return w.narrowed(e, y)
 
 
 @writes("DepthwiseConvBackpropInput")
 def _depthwise_input(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, False)
+    e, w = n.e, Window(n, 0, False)
     if any(d != 1 for d in w.dilations):  # TensorFlow's operation ignores them
         raise n.unsupported("dilations")
     name = "DepthwiseConv2dNativeBackpropInput"
-    y = e.one(name, w.sizes(e, n.tensor(4), 1), w.widened(e, n[0], 0), w.widened(e, n[1]), **_conv_attributes(w))
+    y = e.one(name, w.sizes(e, n.tensor(4), 1), w.widened(e, n[0], 0), w.widened(e, n[1]), **conv_attributes(w))
     return w.narrowed(e, y)
 
 
 @writes("DepthwiseConvBackpropFilter")
 def _depthwise_filter(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, False)
+    e, w = n.e, Window(n, 0, False)
     if any(d != 1 for d in w.dilations):  # TensorFlow's operation ignores them
         raise n.unsupported("dilations")
     name = "DepthwiseConv2dNativeBackpropFilter"
-    y = e.one(name, w.widened(e, n[0]), w.sizes(e, n.tensor(4), 0), w.widened(e, n[1]), **_conv_attributes(w))
+    y = e.one(name, w.widened(e, n[0]), w.sizes(e, n.tensor(4), 0), w.widened(e, n[1]), **conv_attributes(w))
     return w.narrowed(e, y, 0)
 
 
-def _pool_attributes(n: ExportedNode, w: _Window, explicit: bool) -> dict[str, Any]:
+def pool_attributes(n: ExportedNode, w: Window, explicit: bool) -> dict[str, Any]:
     if any(d != 1 for d in w.dilations):
         raise n.unsupported("dilations")
     if w.explicit and not (explicit and w.rank == 4):
@@ -130,15 +130,15 @@ def _pool_attributes(n: ExportedNode, w: _Window, explicit: bool) -> dict[str, A
 
 @writes("MaxPool")
 def _max_pool(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, True)
-    y = e.one("MaxPool" if w.rank == 4 else "MaxPool3D", w.widened(e, n[0]), **_pool_attributes(n, w, True))
+    e, w = n.e, Window(n, 0, True)
+    y = e.one("MaxPool" if w.rank == 4 else "MaxPool3D", w.widened(e, n[0]), **pool_attributes(n, w, True))
     return w.narrowed(e, y)
 
 
 @writes("MaxPoolGrad")
 def _max_pool_gradient(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, True)
-    attributes = _pool_attributes(n, w, True)
+    e, w = n.e, Window(n, 0, True)
+    attributes = pool_attributes(n, w, True)
     x, dy = w.widened(e, n[0]), w.widened(e, n[1])
     suffix = "" if w.rank == 4 else "3D"
     y = e.one(f"MaxPool{suffix}", x, **attributes)
@@ -147,25 +147,25 @@ def _max_pool_gradient(n: ExportedNode) -> Any:
 
 @writes("AvgPool")
 def _avg_pool(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, True)
-    y = e.one("AvgPool" if w.rank == 4 else "AvgPool3D", w.widened(e, n[0]), **_pool_attributes(n, w, False))
+    e, w = n.e, Window(n, 0, True)
+    y = e.one("AvgPool" if w.rank == 4 else "AvgPool3D", w.widened(e, n[0]), **pool_attributes(n, w, False))
     return w.narrowed(e, y)
 
 
 @writes("AvgPoolGrad")
 def _avg_pool_gradient(n: ExportedNode) -> Any:
-    e, w = n.e, _Window(n, 0, True)
+    e, w = n.e, Window(n, 0, True)
     name = "AvgPoolGrad" if w.rank == 4 else "AvgPool3DGrad"
     sizes = w.sizes(e, n.tensor(5), 1)
-    return w.narrowed(e, e.one(name, sizes, w.widened(e, n[0]), **_pool_attributes(n, w, False)))
+    return w.narrowed(e, e.one(name, sizes, w.widened(e, n[0]), **pool_attributes(n, w, False)))
 
 
 @writes("MaxPoolWithArgmax")
 def _max_pool_with_argmax(n: ExportedNode) -> Any:
-    w = _Window(n, 0, True)
+    w = Window(n, 0, True)
     if w.flat or w.rank != 4:
         raise n.unsupported("other than two dimensions")
-    return n.e.node(n.op, n[0], **_pool_attributes(n, w, False), include_batch_in_index=n.param(5), Targmax="int64")
+    return n.e.node(n.op, n[0], **pool_attributes(n, w, False), include_batch_in_index=n.param(5), Targmax="int64")
 
 
 @writes("Moments")

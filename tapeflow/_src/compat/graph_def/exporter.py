@@ -50,6 +50,8 @@ class ExportedNode:
 
     def param(self, place: int) -> Any:
         """A parameter as it is; None if it is absent."""
+        if place >= len(self._params):  # rules leave out the last ones
+            return None
         kind, value = self._params[place]
         if kind == "v":
             constant = self.writer.constant_value(value[0])
@@ -62,7 +64,7 @@ class ExportedNode:
 
     def is_given(self, place: int) -> bool:
         """Whether a parameter is there."""
-        return bool(self._params[place][0] != "x")
+        return bool(place < len(self._params) and self._params[place][0] != "x")
 
     def tensor(self, place: int, dtype: str = "int32") -> Ref:
         """A parameter as a tensor: a constant, or what computes it."""
@@ -89,6 +91,7 @@ class FunctionWriter:
     def __init__(self, where: str) -> None:
         self.where = where
         self.library = messages.FunctionDefLibrary()
+        self.gradients: list[Any] | None = None  # the functions of custom gradients, where they are saved
         self._count = 0
 
     def fresh_name(self, hint: str) -> str:
@@ -114,6 +117,7 @@ class FunctionWriter:
         emitter = Emitter(True)
         resources = list(resources_in(data))
         writer = GraphWriter(self, emitter, data, self.where)
+        writer.name = name
         for place, (number, dtype, shape) in enumerate(data[0]):
             hint = input_names[place] if input_names and place < len(input_names) else f"input_{place}"
             argument = emitter.reserve(_argument_name(hint))
@@ -158,6 +162,8 @@ def resources_in(data: Any) -> Iterator[Any]:
             if op in ("Case", "While"):
                 waiting += params[0][1]
                 continue
+            if op == "CustomGradient":  # what its rule uses belongs to the function of the rule
+                continue
             found = resource_of(op, params)
             if found is not None and id(found) not in seen:
                 seen.add(id(found))
@@ -187,7 +193,8 @@ class GraphWriter:
         self.functions, self.emitter, self.data, self.where = functions, emitter, data, where
         self.resources: dict[int, Ref] = {}
         self.effects: list[str] = []
-        self.stateful = False
+        self.stateful = self.is_gradient = False
+        self.name = ""  # of the function
         self._ref_by_value: dict[int, Ref] = {}
         self._node_by_value = {n[3] + k: n for n in data[2] for k in range(n[4])}
         self._name_by_node: dict[int, str] = {}
@@ -211,6 +218,13 @@ class GraphWriter:
         if ref is None:
             constant = self.constant_value(number)
             if constant is None:
+                node = self.node_of(number)
+                if node is not None and node[0] in ("Case", "While"):
+                    what = "a loop" if node[0] == "While" else "a branch"
+                    raise UnimplementedError.of(
+                        f"{self.where}: the gradient of {what} inside of the function cannot be written. Take the "
+                        "gradient of the loaded function instead"
+                    )
                 raise ValueError(f"{self.where}: value {number} is used before it is computed")
             ref = self._ref_by_value[number] = self.emitter.constant(constant)
         return ref

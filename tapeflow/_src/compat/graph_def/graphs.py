@@ -9,6 +9,8 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_arrays,
     export_control_flow,
+    export_deferred,
+    export_gradients,
     export_math,
     export_nn,
     export_python,

@@ -161,7 +161,8 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
     elif not isinstance(signatures, dict):
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     named = {name: _concrete(name, function) for name, function in signatures.items()}
-    SavedModelWriter(objects, named).write(os.fspath(export_dir))
+    gradients = options is None or options.experimental_custom_gradients
+    SavedModelWriter(objects, named, gradients).write(os.fspath(export_dir))
     return objects
 
 

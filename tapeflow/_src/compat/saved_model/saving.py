@@ -16,6 +16,8 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_arrays,
     export_control_flow,
+    export_deferred,
+    export_gradients,
     export_math,
     export_nn,
     export_python,
@@ -50,10 +52,13 @@ _RESOURCE = as_dtype("resource")
 class SavedModelWriter:
     """Collects the message of one model. Functions are written first, as their captures become objects."""
 
-    def __init__(self, objects: ObjectList, signatures: dict[str, ConcreteFunction]) -> None:
+    def __init__(
+        self, objects: ObjectList, signatures: dict[str, ConcreteFunction], saves_gradients: bool = True
+    ) -> None:
         self._model = messages.SavedModel(saved_model_schema_version=1)
         self._meta = self._model.meta_graphs.add()
         self._functions = FunctionWriter("saved_model.save")
+        self._functions.gradients = [] if saves_gradients else None
         self._top = Emitter(False)
         self._objects = objects
         self._root_count = len(self._objects.things)
@@ -65,6 +70,7 @@ class SavedModelWriter:
         self._kept: list[Any] = []
         self._write_objects()
         self._write_signatures(signatures)
+        self._write_gradients()
         self._finish()
 
     # ---- objects
@@ -186,6 +192,24 @@ class SavedModelWriter:
         constants = {number: tensor for number, tensor in data[1].items() if number not in dict(found)}
         inputs = [*data[0], *((number, "string", TensorShape([])) for number, _ in found)]
         return _DataWithAssets((inputs, constants, *data[2:]), [asset for _, asset in found])
+
+    def _write_gradients(self) -> None:
+        """The functions of custom gradients, with the tensors of other functions that they take."""
+        for gradient in self._functions.gradients or ():
+            self._functions.library.registered_gradients.add(
+                gradient_func=gradient.name, registered_op_type=gradient.op_type
+            )
+            saved = self._saved_concrete[gradient.name]
+            for tensor in gradient.captured:
+                marker = _Marker()
+                number = self._objects.add(marker)
+                self._kept.append(marker)
+                node = self._node(number).captured_tensor
+                node.name, node.concrete_function = tensor, gradient.holder
+                saved.bound_inputs.append(number)
+            saved.bound_inputs.extend(self._bound_number(thing, gradient.name) for thing in gradient.resources)
+            saved.canonicalized_input_signature.CopyFrom(encode((tuple(gradient.cotangents), {})))
+            saved.output_signature.CopyFrom(encode(gradient.gradients))
 
     # ---- tables
 

@@ -1,0 +1,398 @@
+"""How derivative rules that wait for shapes are written: with the shapes computed in the graph, as TensorFlow does.
+
+A rule that asks for no shapes is traced on symbolic tensors and written as it is. Elementwise rules get inputs that are
+broadcast to the shape of the result, and their results are summed back. The others have a formula here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
+from tapeflow._src.compat.graph_def.emitter import Ref
+from tapeflow._src.compat.graph_def.export_arrays import slice_arguments
+from tapeflow._src.compat.graph_def.export_math import axes_of
+from tapeflow._src.compat.graph_def.export_nn import Window, conv_attributes, pool_attributes
+from tapeflow._src.compat.graph_def.exporter import ExportedNode, GraphWriter, writes
+
+# Rules that ask for no shape: the results of all their operations follow from the operands.
+_SHAPELESS = frozenset(
+    ("AddN", "CheckNumerics", "Cholesky", "Cumsum", "EluGrad", "GatherSpread", "GeluErfGrad", "GeluTanhGrad")
+    + ("Identity", "LeakyRelu", "LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart", "MatrixDeterminant")
+    + ("MatrixInverse", "MaxPool", "Pack", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "ReverseV2", "RsqrtGrad")
+    + ("ScatterNd", "SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxGrad")
+    + ("SoftmaxCrossEntropyWithLogits", "SoftplusGrad", "SoftsignGrad", "SparseSoftmaxCrossEntropyWithLogits")
+    + ("SqrtGrad", "StraightThrough", "TanhGrad", "TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate")
+    + ("Transpose",)
+)
+_ELEMENTWISE = frozenset(
+    ("AddV2", "Sub", "Mul", "RealDiv", "DivNoNan", "MulNoNan", "Pow", "Maximum", "Minimum", "SquaredDifference")
+    + ("FloorMod", "TruncateMod", "Atan2", "SelectV2", "Xlogy", "Xdivy", "Xlog1py", "Igamma", "Igammac", "NextAfter")
+)
+
+Formula = Callable[["Rule"], list[Any]]
+_formula_by_op: dict[str, Formula] = {}
+
+
+def _formula(*ops: str) -> Callable[[Formula], Formula]:
+    def register(formula: Formula) -> Formula:
+        _formula_by_op.update(dict.fromkeys(ops, formula))
+        return formula
+
+    return register
+
+
+class Rule:
+    """A deferred rule: inputs `x` and outputs `y` of the operation, and the cotangents `dys` (None: none flows)."""
+
+    def __init__(self, n: ExportedNode) -> None:
+        name, inputs, outputs, flows, self.wanted, self.handle = n._params[0][1]
+        self.outer, self.e, self.op = n, n.e, name
+        self.x, self.y = n.inputs[:inputs], n.inputs[inputs : inputs + outputs]
+        rest = iter(n.inputs[inputs + outputs :])
+        self.dys = [next(rest) if flow else None for flow in flows]
+        first = n._numbers[inputs] if outputs else n.first
+        # The operation itself, whose parameters the formulas read.
+        self.node = ExportedNode(n.writer, (name, n._numbers[:inputs], n._params[1:], first, outputs, None, n.number))
+
+    @property
+    def dy(self) -> Ref:
+        """The cotangent of an operation with one output."""
+        found = self.dys[0]
+        if found is None:
+            raise self.outer.unsupported(f"the rule of {self.op} without a cotangent")
+        return found
+
+    def shape(self, x: Ref) -> Ref:
+        """The shape of a tensor, when the graph runs."""
+        return self.e.one("Shape", x, out_type="int32")
+
+    def traced(self, tensors: list[Ref]) -> list[Ref]:
+        """What the rule gives for these tensors, written into the graph: one for each input that wants a gradient."""
+        if self.handle is None:
+            raise self.outer.unsupported(f"the rule of {self.op} with a parameter that is computed")
+        graph = _core.Graph(None)
+        with _core.StopRecording(True), graph:
+            given = [graph.add_input(ref.dtype, ref.shape) for ref in tensors]
+            graph.set_outputs(_core.trace_deferred(self.handle, given))
+        graph.capture_held_constants()
+        data = _core.graph_data(graph)
+        inner = GraphWriter(self.outer.writer.functions, self.e, data, self.outer.writer.where)
+        inner.resources, inner.name = self.outer.writer.resources, self.outer.writer.name
+        values = [*tensors, *(self.e.constant(tensor) for tensor in graph.captures)]
+        for (number, _, _), ref in zip(data[0], values):
+            inner.give(number, ref)
+        return inner.write()
+
+
+@writes("Deferred")
+def _deferred(n: ExportedNode) -> Any:
+    rule = Rule(n)
+    if rule.op in _formula_by_op:
+        found = _formula_by_op[rule.op](rule)
+        gradients = [dx for dx, wanted in zip(found, rule.wanted) if wanted]
+    elif rule.op in _SHAPELESS:
+        gradients = rule.traced(n.inputs)
+    elif rule.op in _ELEMENTWISE:
+        gradients = _elementwise(rule)
+    else:
+        raise n.unsupported(f"the gradient of {rule.op} where shapes are unknown")
+    sources = [x for x, wanted in zip(rule.x, rule.wanted) if wanted]
+    return [n.e.one("ZerosLike", x) if dx is None else dx for x, dx in zip(sources, gradients)]
+
+
+# ---- broadcasting
+
+
+def _unbroadcast(rule: Rule, dx: Ref, x: Ref, out: Ref) -> Ref:
+    """A gradient of the shape of the result, summed to the shape of an operand."""
+    e, shape = rule.e, rule.shape(x)
+    axes, _ = e.node("BroadcastGradientArgs", shape, rule.shape(out))
+    return e.one("Reshape", e.one("Sum", dx, axes), shape)._replace(shape=x.shape)
+
+
+def _elementwise(rule: Rule) -> list[Ref]:
+    y = rule.y[0]
+    sizes = rule.shape(y)
+    wide = [rule.e.one("BroadcastTo", x, sizes)._replace(shape=y.shape) for x in rule.x]
+    found = rule.traced([*wide, y, rule.dy._replace(shape=y.shape)])
+    sources = [x for x, wanted in zip(rule.x, rule.wanted) if wanted]
+    return [_unbroadcast(rule, dx, x, y) for dx, x in zip(found, sources)]
+
+
+@_formula("BroadcastTo")
+def _broadcast(rule: Rule) -> list[Any]:
+    return [_unbroadcast(rule, rule.dy, rule.x[0], rule.y[0])]
+
+
+@_formula("Cast")
+def _cast(rule: Rule) -> list[Any]:
+    return [rule.e.one("Cast", rule.dy, DstT=rule.x[0].dtype)]
+
+
+# ---- shapes
+
+
+@_formula("Reshape", "ExpandDims", "Squeeze", "EnsureShape")
+def _reshape(rule: Rule) -> list[Any]:
+    return [rule.e.one("Reshape", rule.dy, rule.shape(rule.x[0]))]
+
+
+@_formula("Tile")
+def _tile(rule: Rule) -> list[Any]:
+    e, shape = rule.e, rule.shape(rule.x[0])
+    multiples = rule.node.tensor(0)
+    pairs = e.one(
+        "Reshape", e.one("Transpose", e.one("Pack", [multiples, shape], axis=0), e.ints([1, 0])), e.ints([-1])
+    )
+    axes = e.one("Range", e.ints(0), e.one("Size", pairs, out_type="int32"), e.ints(2))
+    return [e.one("Reshape", e.one("Sum", e.one("Reshape", rule.dy, pairs), axes), shape)]
+
+
+@_formula("ConcatV2")
+def _concat(rule: Rule) -> list[Any]:
+    e, shapes = rule.e, [rule.shape(x) for x in rule.x]
+    axis = rule.node.tensor(0)
+    rank = next((x.shape.rank for x in rule.x if x.shape.rank is not None), None)
+    if rank is not None:
+        axis = e.one("FloorMod", axis, e.ints(rank))
+    if len(rule.x) == 1:
+        return [rule.dy]
+    offsets = e.node("ConcatOffset", axis, shapes)
+    return [e.one("Slice", rule.dy, offset, shape) for offset, shape in zip(offsets, shapes)]
+
+
+@_formula("SplitV")
+def _split(rule: Rule) -> list[Any]:
+    e = rule.e
+    parts = [e.one("ZerosLike", y) if dy is None else dy for y, dy in zip(rule.y, rule.dys)]
+    return [e.one("ConcatV2", parts, rule.node.tensor(1))]
+
+
+@_formula("StridedSlice", "GetItem")
+def _slice(rule: Rule) -> list[Any]:
+    (begin, end, strides), masks = slice_arguments(rule.node)
+    shape = rule.e.one("Shape", rule.x[0], out_type=begin.dtype)
+    return [rule.e.one("StridedSliceGrad", shape, begin, end, strides, rule.dy, **masks)]
+
+
+@_formula("PadV2")
+def _pad(rule: Rule) -> list[Any]:
+    e, node = rule.e, rule.node
+    pairs = e.one("Reshape", node.tensor(0), e.ints([-1, 2]))
+    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
+    before = e.one("StridedSlice", pairs, e.ints([0, 0]), e.ints([0, 1]), e.ints([1, 1]), **masks)
+    before = before if before.dtype.name == "int32" else e.one("Cast", before, DstT="int32")
+    inside = e.one("Slice", rule.dy, before, rule.shape(rule.x[0]))
+    totals = [e.one("Sum", t, e.one("Range", e.ints(0), e.one("Rank", t), e.ints(1))) for t in (rule.dy, inside)]
+    return [inside, e.one("Sub", *totals)]
+
+
+# ---- reductions
+
+
+def _kept(rule: Rule, value: Ref) -> Ref:
+    """A result of a reduction with dimensions of size 1 in place of those that were reduced."""
+    if rule.node.param(1):
+        return value
+    e, shape = rule.e, rule.shape(rule.x[0])
+    rank = e.one("Size", shape, out_type="int32")
+    axes = e.one("FloorMod", e.one("Reshape", axes_of(rule.node, 0), e.ints([-1])), rank)
+    places = e.one("Range", e.ints(0), rank, e.ints(1))
+    ones = e.one("Fill", e.one("Shape", axes, out_type="int32"), e.ints(1))
+    return e.one("Reshape", value, e.one("DynamicStitch", [places, axes], [shape, ones]))
+
+
+@_formula("Sum")
+def _sum(rule: Rule) -> list[Any]:
+    return [rule.e.one("BroadcastTo", _kept(rule, rule.dy), rule.shape(rule.x[0]))]
+
+
+@_formula("Mean")
+def _mean(rule: Rule) -> list[Any]:
+    e, (dx,) = rule.e, _sum(rule)
+    sizes = [e.one("Size", t, out_type="int32") for t in (rule.x[0], rule.y[0])]
+    count = e.one("FloorDiv", sizes[0], e.one("Maximum", sizes[1], e.ints(1)))
+    return [e.one("RealDiv", dx, e.one("Cast", count, DstT=dx.dtype))]
+
+
+@_formula("SumOfSquares")
+def _sum_of_squares(rule: Rule) -> list[Any]:
+    e, x = rule.e, rule.x[0]
+    return [e.one("Mul", e.one("Mul", x, e.constant(2, x.dtype)), _kept(rule, rule.dy))]
+
+
+@_formula("EuclideanNorm")
+def _norm(rule: Rule) -> list[Any]:
+    e = rule.e
+    return [e.one("DivNoNan", e.one("Mul", rule.x[0], _kept(rule, rule.dy)), _kept(rule, rule.y[0]))]
+
+
+@_formula("Max", "Min")
+def _extreme(rule: Rule) -> list[Any]:
+    e, x = rule.e, rule.x[0]
+    chosen = e.one("Cast", e.one("Equal", _kept(rule, rule.y[0]), x), DstT=x.dtype)
+    count = e.one("Sum", chosen, axes_of(rule.node, 0), keep_dims=True)
+    return [e.one("Mul", e.one("RealDiv", chosen, count), _kept(rule, rule.dy))]
+
+
+@_formula("Prod")
+def _product(rule: Rule) -> list[Any]:
+    """The product of the others, without division: those before, times those behind."""
+    e, x = rule.e, rule.x[0]
+    axes = rule.node.param(0)
+    shape, source = rule.shape(x), x
+    if axes is None or x.shape.rank == 1:
+        source, axis = e.one("Reshape", x, e.ints([-1])), e.ints(0)
+    elif len(np.atleast_1d(axes)) == 1:
+        axis = e.ints(int(np.atleast_1d(axes)[0]))
+    else:
+        raise rule.outer.unsupported("the gradient of reduce_prod over several axes where shapes are unknown")
+    before = e.one("Cumprod", source, axis, exclusive=True)
+    behind = e.one("Cumprod", source, axis, exclusive=True, reverse=True)
+    others = e.one("Reshape", e.one("Mul", before, behind), shape)
+    return [e.one("Mul", others, _kept(rule, rule.dy))]
+
+
+@_formula("Moments")
+def _moments(rule: Rule) -> list[Any]:
+    """Both results keep their dimensions: d mean / n + 2 (x - mean) d variance / n."""
+    e, x, (mean, _) = rule.e, rule.x[0], rule.y
+    shape = rule.shape(x)
+    sizes = [e.one("Cast", e.one("Size", t, out_type="int32"), DstT=x.dtype) for t in (mean, x)]
+    share = e.one("RealDiv", *sizes)
+    parts = []
+    if rule.dys[0] is not None:
+        parts.append(e.one("BroadcastTo", rule.dys[0], shape))
+    if rule.dys[1] is not None:
+        twice = e.one("Mul", e.one("Sub", x, mean), e.constant(2, x.dtype))
+        parts.append(e.one("Mul", twice, rule.dys[1]))
+    total = e.one("AddV2", *parts) if len(parts) == 2 else parts[0]
+    return [e.one("Mul", total, share)]
+
+
+@_formula("Normalize")
+def _normalize(rule: Rule) -> list[Any]:
+    """y = (x - mean) r scale + offset with r = 1 / sqrt(variance + epsilon), everything broadcast to x."""
+    e, (x, mean, variance, scale, offset) = rule.e, rule.x
+    y, kind = rule.y[0], variance.dtype
+    wide = [t if t.dtype == kind else e.one("Cast", t, DstT=kind) for t in (x, rule.dy)]
+    r = e.one("Rsqrt", e.one("AddV2", variance, e.constant(rule.node.param(0), kind)))
+    centered, dy = e.one("Sub", wide[0], mean), wide[1]
+    through = e.one("Mul", dy, e.one("Mul", r, scale))
+    d_scale = e.one("Mul", e.one("Mul", dy, centered), r)
+    cube = e.one("Mul", e.one("Mul", r, r), e.constant(-0.5, kind))
+    d_variance = e.one("Mul", e.one("Mul", e.one("Mul", dy, centered), e.one("Mul", r, scale)), cube)
+    parts = [(through, x), (e.one("Neg", through), mean), (d_variance, variance), (d_scale, scale), (dy, offset)]
+    found = [_unbroadcast(rule, dx, source, y) for dx, source in parts]
+    return [
+        dx if dx.dtype == source.dtype else e.one("Cast", dx, DstT=source.dtype) for dx, source in zip(found, rule.x)
+    ]
+
+
+# ---- rows
+
+
+@_formula("GatherV2")
+def _gather(rule: Rule) -> list[Any]:
+    axis, batch = rule.node.param(0), rule.node.param(1)
+    e, x, indices, rank = rule.e, rule.x[0], rule.x[1], rule.x[0].shape.rank
+    if batch or rank is None or indices.shape.rank is None:
+        raise rule.outer.unsupported("the gradient of gather with batch_dims where shapes are unknown")
+    axis, shape, dy = (axis or 0) % rank, rule.shape(x), rule.dy
+    if axis:  # the gathered dimensions come first
+        count = indices.shape.rank
+        order = [*range(axis, axis + count), *range(axis), *range(axis + count, rank - 1 + count)]
+        dy = e.one("Transpose", dy, e.ints(order))
+    inner = e.one("GatherV2", shape, e.ints([i for i in range(rank) if i != axis]), e.ints(0))
+    rows = e.one("Reshape", dy, e.one("ConcatV2", [e.ints([-1]), inner], e.ints(0)))
+    count = e.one("GatherV2", shape, e.ints(axis), e.ints(0))
+    found = e.one("UnsortedSegmentSum", rows, e.one("Reshape", indices, e.ints([-1])), count)
+    if axis:
+        found = e.one("Transpose", found, e.ints([*range(1, axis + 1), 0, *range(axis + 1, rank)]))
+    return [found, None]
+
+
+@_formula("GatherNd")
+def _gather_nd(rule: Rule) -> list[Any]:
+    shape = rule.e.one("Shape", rule.x[0], out_type=rule.x[1].dtype)
+    return [rule.e.one("ScatterNd", rule.x[1], rule.dy, shape), None]
+
+
+@_formula("SegmentSum", "UnsortedSegmentSum")
+def _segment_sum(rule: Rule) -> list[Any]:
+    e, indices = rule.e, rule.x[1]
+    zero = e.constant(0, indices.dtype)
+    rows = e.one("GatherV2", rule.dy, e.one("Maximum", indices, zero), e.ints(0))
+    inside = e.one("GreaterEqual", indices, zero)
+    rank = rows.shape.rank if rows.shape.rank is not None else rule.x[0].shape.rank
+    if rank is None:
+        raise rule.outer.unsupported("the gradient of a segment sum of unknown rank")
+    inside = e.one("Reshape", inside, e.one("ConcatV2", [rule.shape(indices), e.ints([1] * (rank - (indices.shape.rank or 1)))], e.ints(0)))  # fmt: skip  # noqa: E501
+    return [e.one("SelectV2", inside, rows, e.constant(0, rows.dtype)), None]
+
+
+# ---- products
+
+
+@_formula("MatMul")
+def _matmul(rule: Rule) -> list[Any]:
+    e, n, dy = rule.e, rule.node, rule.dy
+    a, b = rule.x
+    if a.dtype.is_complex or (n.param(6) is not None and n.kind[0] != a.dtype):
+        raise rule.outer.unsupported("the gradient of a complex product where shapes are unknown")
+    ta, tb = (bool(n.param(i) or n.param(i + 2)) for i in (0, 1))
+
+    def product(x: Ref, y: Ref, transpose_x: bool, transpose_y: bool) -> Ref:
+        if a.shape.rank == b.shape.rank == 2:
+            return e.one("MatMul", x, y, transpose_a=transpose_x, transpose_b=transpose_y)
+        return e.one("BatchMatMulV2", x, y, adj_x=transpose_x, adj_y=transpose_y)
+
+    da = product(b, dy, tb, True) if ta else product(dy, b, False, not tb)
+    db = product(dy, a, True, ta) if tb else product(a, dy, not ta, False)
+    if a.shape.rank == b.shape.rank == 2:
+        return [da, db]
+    return [_sum_batches(rule, da, a), _sum_batches(rule, db, b)]
+
+
+def _sum_batches(rule: Rule, dx: Ref, x: Ref) -> Ref:
+    e, shape = rule.e, rule.shape(x)
+    heads = [e.one("StridedSlice", s, e.ints([0]), e.ints([-2]), e.ints([1]), begin_mask=1) for s in (shape, rule.shape(dx))]  # fmt: skip  # noqa: E501
+    axes, _ = e.node("BroadcastGradientArgs", *heads)
+    return e.one("Reshape", e.one("Sum", dx, axes), shape)
+
+
+@_formula("Conv")
+def _conv(rule: Rule) -> list[Any]:
+    e, w, (x, filters), dy = rule.e, Window(rule.node, 0, False), rule.x, rule.dy
+    if w.rank == 5 and w.explicit:
+        raise rule.outer.unsupported("explicit paddings of three dimensions")
+    x, filters, dy = w.widened(e, x), w.widened(e, filters, 0), w.widened(e, dy)
+    names = ("Conv2DBackpropInput", "Conv2DBackpropFilter") if w.rank == 4 else ("Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")  # fmt: skip  # noqa: E501
+    attributes = conv_attributes(w)
+    dx = e.one(names[0], rule.shape(x), filters, dy, **attributes)
+    df = e.one(names[1], x, rule.shape(filters), dy, **attributes)
+    return [w.narrowed(e, dx), w.narrowed(e, df, 0)]
+
+
+@_formula("DepthwiseConv")
+def _depthwise(rule: Rule) -> list[Any]:
+    e, w, (x, filters), dy = rule.e, Window(rule.node, 0, False), rule.x, rule.dy
+    if any(d != 1 for d in w.dilations):  # TensorFlow's operations ignore them
+        raise rule.outer.unsupported("dilations")
+    x, filters, dy = w.widened(e, x), w.widened(e, filters, 0), w.widened(e, dy)
+    attributes = conv_attributes(w)
+    dx = e.one("DepthwiseConv2dNativeBackpropInput", rule.shape(x), filters, dy, **attributes)
+    df = e.one("DepthwiseConv2dNativeBackpropFilter", x, rule.shape(filters), dy, **attributes)
+    return [w.narrowed(e, dx), w.narrowed(e, df, 0)]
+
+
+@_formula("AvgPool")
+def _average_pool(rule: Rule) -> list[Any]:
+    e, w = rule.e, Window(rule.node, 0, True)
+    x, dy = w.widened(e, rule.x[0]), w.widened(e, rule.dy)
+    name = "AvgPoolGrad" if w.rank == 4 else "AvgPool3DGrad"
+    return [w.narrowed(e, e.one(name, rule.shape(x), dy, **pool_attributes(rule.node, w, False)))]
