@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import shutil
 import uuid
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,13 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
 )
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
+from tapeflow._src.compat.saved_model.call_specs import (
+    argument_spec,
+    function_spec,
+    keyword_spec,
+    signature_inputs,
+    signature_outputs,
+)
 from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
 from tapeflow._src.compat.saved_model.objects import ObjectList, described
 from tapeflow._src.function.concrete import ConcreteFunction
@@ -41,9 +46,6 @@ from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, type_spec_from_value
 
-FullArgSpec = namedtuple(
-    "FullArgSpec", ["args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults", "annotations"]
-)
 _PRODUCER, _MIN_CONSUMER = 2345, 12  # of graphs like those of TensorFlow 2.21
 _TENSORFLOW = "2.21.0"
 _RESOURCE = as_dtype("resource")
@@ -125,7 +127,7 @@ class SavedModelWriter:
         if function.input_signature is not None and not function._traces.concrete:
             function.get_concrete_function()
         saved = node.function
-        saved.function_spec.CopyFrom(_function_spec(function))
+        saved.function_spec.CopyFrom(function_spec(function))
         for concrete in concrete_functions_of(function):
             saved.concrete_functions.append(self._write_concrete(concrete)[0])
 
@@ -135,7 +137,7 @@ class SavedModelWriter:
         names = list(concrete._arg_keywords)
         saved.argument_keywords.extend(names)
         saved.allowed_positional_arguments = len(names)
-        saved.function_spec.CopyFrom(_argument_spec(names))
+        saved.function_spec.CopyFrom(argument_spec(names))
 
     def _write_concrete(self, concrete: ConcreteFunction) -> tuple[str, list[Any]]:
         """Writes the graph of a concrete function once; gives its name and what is bound to its last inputs."""
@@ -253,7 +255,7 @@ class SavedModelWriter:
             self._kept.append(marker)
             holder = self._node(child).function
             holder.concrete_functions.append(function)
-            holder.function_spec.CopyFrom(_argument_spec([]))
+            holder.function_spec.CopyFrom(argument_spec([]))
             self._objects.children[number][name] = child
 
     # ---- signatures
@@ -308,7 +310,7 @@ class SavedModelWriter:
         node.concrete_function_name = wrapper
         node.argument_keywords.extend(order)
         node.allowed_positional_arguments = len(order)
-        node.function_spec.CopyFrom(_keyword_spec(order))
+        node.function_spec.CopyFrom(keyword_spec(order))
         self._call_at_top(key, wrapper, order, specs, output_order, outputs, bound)
 
     def _call_at_top(
@@ -524,77 +526,3 @@ def _tensor_info(info: Any, ref: Ref, spec: Any) -> None:
     info.name = f"{ref.node}:{ref.flat_place}"
     info.dtype = spec.dtype.as_datatype_enum
     info.tensor_shape.CopyFrom(shape_message(spec.shape))
-
-
-def signature_inputs(concrete: ConcreteFunction) -> dict[str, TensorSpec]:
-    """The tensors that a signature takes, by name, in the order of the graph."""
-    names = concrete._arg_keywords
-    if len(set(names)) != len(names):
-        raise ValueError(f"saved_model.save: the arguments of a signature must have different names; got {names}")
-    return dict(zip(names, concrete.signature.tensor_specs))
-
-
-def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, tuple[int, Any]]:
-    """The place among the outputs, and the tensor, of each result of a signature."""
-    result = concrete.structured_outputs
-    if isinstance(result, dict):
-        named = dict(result)
-    else:
-        parts = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
-        named = {f"output_{i}": part for i, part in enumerate(parts)}
-    place_by_id = {id(t): i for i, t in enumerate(concrete.graph.outputs)}
-    found = {}
-    for name, value in named.items():
-        if not isinstance(name, str) or not isinstance(value, _core.Tensor):
-            raise ValueError(
-                f"saved_model.save: the signature {key!r} must give a tensor, a list of tensors, or a dictionary of "
-                f"tensors by name; got {result!r}"
-            )
-        found[name] = (place_by_id[id(value)], value)
-    return found
-
-
-# ---- how functions are called
-
-
-def _function_spec(function: Function) -> Any:
-    spec = messages.FunctionSpec()
-    parameters = list(function._signature.parameters.parameters.values()) if function._signature.parameters else []
-    kinds = inspect.Parameter
-    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
-    named = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
-    defaults = [_plain(p.default) for p in positional if p.default is not kinds.empty]
-    full = FullArgSpec(
-        [p.name for p in positional],
-        next((p.name for p in parameters if p.kind is kinds.VAR_POSITIONAL), None),
-        next((p.name for p in parameters if p.kind is kinds.VAR_KEYWORD), None),
-        tuple(defaults) or None,
-        [p.name for p in named],
-        {p.name: _plain(p.default) for p in named if p.default is not kinds.empty} or None,
-        {},
-    )
-    spec.fullargspec.CopyFrom(encode(full))
-    spec.input_signature.CopyFrom(encode(function.input_signature))
-    return spec
-
-
-def _plain(value: Any) -> Any:
-    try:
-        encode(value)
-    except TypeError:
-        return None
-    return value
-
-
-def _argument_spec(names: list[str]) -> Any:
-    spec = messages.FunctionSpec()
-    spec.fullargspec.CopyFrom(encode(FullArgSpec(names, None, None, None, [], None, {})))
-    spec.input_signature.CopyFrom(encode(None))
-    return spec
-
-
-def _keyword_spec(names: list[str]) -> Any:
-    spec = messages.FunctionSpec()
-    spec.fullargspec.CopyFrom(encode(FullArgSpec([], None, None, None, names, None, {})))
-    spec.input_signature.CopyFrom(encode(None))
-    return spec

@@ -1,0 +1,89 @@
+"""How the functions of a SavedModel are called: their parameters as messages, and what signatures take and give."""
+
+from __future__ import annotations
+
+import inspect
+from collections import namedtuple
+from typing import Any
+
+from tapeflow._src import _core
+from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.function import Function
+from tapeflow._src.function.spec_messages import encode
+from tapeflow._src.io.protos import messages
+from tapeflow._src.types.tensor_spec import TensorSpec
+
+FullArgSpec = namedtuple(
+    "FullArgSpec", ["args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults", "annotations"]
+)
+
+
+def signature_inputs(concrete: ConcreteFunction) -> dict[str, TensorSpec]:
+    """The tensors that a signature takes, by name, in the order of the graph."""
+    names = concrete._arg_keywords
+    if len(set(names)) != len(names):
+        raise ValueError(f"saved_model.save: the arguments of a signature must have different names; got {names}")
+    return dict(zip(names, concrete.signature.tensor_specs))
+
+
+def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, tuple[int, Any]]:
+    """The place among the outputs, and the tensor, of each result of a signature."""
+    result = concrete.structured_outputs
+    if isinstance(result, dict):
+        named = dict(result)
+    else:
+        parts = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
+        named = {f"output_{i}": part for i, part in enumerate(parts)}
+    place_by_id = {id(t): i for i, t in enumerate(concrete.graph.outputs)}
+    found = {}
+    for name, value in named.items():
+        if not isinstance(name, str) or not isinstance(value, _core.Tensor):
+            raise ValueError(
+                f"saved_model.save: the signature {key!r} must give a tensor, a list of tensors, or a dictionary of "
+                f"tensors by name; got {result!r}"
+            )
+        found[name] = (place_by_id[id(value)], value)
+    return found
+
+
+def function_spec(function: Function) -> Any:
+    spec = messages.FunctionSpec()
+    parameters = list(function._signature.parameters.parameters.values()) if function._signature.parameters else []
+    kinds = inspect.Parameter
+    positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    named = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
+    defaults = [_plain(p.default) for p in positional if p.default is not kinds.empty]
+    full = FullArgSpec(
+        [p.name for p in positional],
+        next((p.name for p in parameters if p.kind is kinds.VAR_POSITIONAL), None),
+        next((p.name for p in parameters if p.kind is kinds.VAR_KEYWORD), None),
+        tuple(defaults) or None,
+        [p.name for p in named],
+        {p.name: _plain(p.default) for p in named if p.default is not kinds.empty} or None,
+        {},
+    )
+    spec.fullargspec.CopyFrom(encode(full))
+    spec.input_signature.CopyFrom(encode(function.input_signature))
+    return spec
+
+
+def _plain(value: Any) -> Any:
+    try:
+        encode(value)
+    except TypeError:
+        return None
+    return value
+
+
+def argument_spec(names: list[str]) -> Any:
+    spec = messages.FunctionSpec()
+    spec.fullargspec.CopyFrom(encode(FullArgSpec(names, None, None, None, [], None, {})))
+    spec.input_signature.CopyFrom(encode(None))
+    return spec
+
+
+def keyword_spec(names: list[str]) -> Any:
+    spec = messages.FunctionSpec()
+    spec.fullargspec.CopyFrom(encode(FullArgSpec([], None, None, None, names, None, {})))
+    spec.input_signature.CopyFrom(encode(None))
+    return spec
