@@ -28,7 +28,7 @@ bool wait(Call& call) {
   const Op& op = call.op;
   const Tensor &a = call.in[0], &b = call.in[op.float_binary ? 1 : 0];
   if (std::max(a.size(), b.size()) < kPendingElements || a.dtype() != DType::float32) return false;
-  ElementwiseOperation operation{a, Tensor(), op.float_unary};
+  ElementwiseOperation operation{.a = a, .unary = op.float_unary, .arithmetic = op.planning.arithmetic};
   if (op.float_binary) {
     if (!operation.placement.find(a.shape(), b.shape(), call.specs[0].shape)) return false;
     operation.b = b;

@@ -13,6 +13,9 @@ namespace {
 constexpr int64_t kScratchBytes = 48 * 1024;  // of one thread
 constexpr int64_t kGrain = 1 << 16;           // elements of one cheap step that are worth a thread
 constexpr int64_t kShortestRow = 128;         // elements of a row for which an operand of its own is not written out
+constexpr int64_t kWorthCompiling = 256, kWorthCompilingOnce = 1 << 17;  // elements
+constexpr int64_t kStreamedBytes = 64 << 20;                             // read and written: more than caches hold
+constexpr size_t kMostPointers = 32;                                     // of a compiled loop: it takes fewer
 constexpr int64_t kReductionChunk = 1 << 14;  // elements of one partial result: the same for any number of threads
 }  // namespace
 
@@ -120,9 +123,8 @@ ElementwiseProgram::Operand ElementwiseProgram::spread(TensorBody* body, const S
   return o;
 }
 
-void ElementwiseProgram::finish() {
+void ElementwiseProgram::finish(bool once) {
   for (Step& s : steps_) {
-    s.last_use = -1;
     widest_ = std::max(widest_, s.width);
     s.each_operand([&](Operand& o) {
       if (!o.body) return;
@@ -130,40 +132,134 @@ void ElementwiseProgram::finish() {
       widest_ = std::max(widest_, size_t(o.width));
     });
   }
-  for (size_t i = 0; i < steps_.size(); ++i)
-    steps_[i].each_operand([&](const Operand& o) {
-      if (o.step >= 0) steps_[size_t(o.step)].last_use = int(i);
+  make_units(size_ >= (once ? kWorthCompilingOnce : kWorthCompiling));
+  give_slots();
+  while (block_ > 128 && slots_ * slot_bytes() > kScratchBytes) block_ /= 2;
+  block_ = std::min(block_, std::max<int64_t>(16, (size_ + 15) / 16 * 16));
+  repeat_short_rows();
+}
+
+// Neighbouring steps of arithmetic become one unit, if they can be compiled; others have units of their own.
+void ElementwiseProgram::make_units(bool compile_them) {
+  const int count = int(steps_.size());
+  std::vector<int> last_reader(steps_.size(), -1);
+  for (int i = 0; i < count; ++i)
+    steps_[size_t(i)].each_operand([&](const Operand& o) {
+      if (o.step >= 0) last_reader[size_t(o.step)] = i;
     });
   for (const Reduction& r : reductions_)
-    if (!r.body) steps_[size_t(r.step)].last_use = int(steps_.size());
-  std::vector<bool> used;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    Step& s = steps_[i];
-    auto let_go = [&](bool same_width) {
+    if (!r.body) last_reader[size_t(r.step)] = count;
+  auto fits = [&](int i, int first) {
+    const Step& s = steps_[size_t(i)];
+    bool same_width = s.arithmetic != Arithmetic::none && s.width == steps_[size_t(first)].width;
+    for (const Operand* o : {&s.a, &s.b}) {
+      same_width &= !o->body || o->width == s.width;
+      same_width &= o->step < 0 || steps_[size_t(o->step)].width == s.width;
+    }
+    return same_width;
+  };
+  for (int first = 0, end; first < count; first = end) {
+    end = first;
+    while (compile_them && end < count && fits(end, first)) ++end;
+    while (end > first + 1 && !compile(first, end, last_reader)) end = first + (end - first) / 2;
+    if (end > first + 1) continue;
+    units_.push_back({first, end = first + 1});
+  }
+}
+
+// Adds a unit of several steps; false if they cannot be compiled. All results are written after all operands are read.
+bool ElementwiseProgram::compile(int first, int end, const std::vector<int>& last_reader) {
+  Unit unit{first, end};
+  LoopProgram loop;
+  loop.doubles = steps_[size_t(first)].width == sizeof(double);
+  auto outside = [&](const Operand& o) { return o.body || (o.step >= 0 && o.step < first); };
+  for (int i = first; i < end; ++i)
+    steps_[size_t(i)].each_operand([&](const Operand& o) {
+      if (!outside(o) || std::ranges::find(unit.operands, o) != unit.operands.end()) return;
+      unit.operands.push_back(o);
+      loop.single.push_back(o.layout == Layout::scalar || o.layout == Layout::column);
+    });
+  const int inputs = int(unit.operands.size());
+  auto value = [&](const Operand& o) {
+    if (outside(o)) return int(std::ranges::find(unit.operands, o) - unit.operands.begin());
+    return o.step < 0 ? -1 : inputs + o.step - first;
+  };
+  for (int i = first; i < end; ++i) {
+    const Step& s = steps_[size_t(i)];
+    loop.operations.push_back({s.arithmetic, value(s.a), value(s.b)});
+    if (!s.target && last_reader[size_t(i)] < end) continue;
+    unit.results.push_back(i);
+    loop.stored.push_back(inputs + i - first);
+  }
+  unit.loop = compile_loop(loop);
+  const auto in_memory = std::ranges::count(loop.single, false) + std::ranges::ssize(unit.results);
+  if (size_ * in_memory * int64_t(steps_[size_t(first)].width) >= kStreamedBytes &&
+      std::ranges::all_of(unit.results, [&](int i) { return steps_[size_t(i)].target != nullptr; })) {
+    loop.streams = true;
+    unit.streaming_loop = compile_loop(loop);
+  }
+  if (unit.loop) units_.push_back(std::move(unit));
+  return unit.loop != nullptr;
+}
+
+// The loop that goes past the caches if it may: its results are aligned and in no operand's place.
+CompiledLoop ElementwiseProgram::loop_for(const Unit& u, void* const* memory) {
+  if (!u.streaming_loop) return u.loop;
+  void* const* results = memory + u.operands.size();
+  for (size_t i = 0; i < u.results.size(); ++i) {
+    if (reinterpret_cast<uintptr_t>(results[i]) % kStreamAlignment != 0) return u.loop;
+    if (std::find(memory, results, results[i]) != results) return u.loop;
+  }
+  return u.streaming_loop;
+}
+
+// Scratch memory for the results that later units read.
+void ElementwiseProgram::give_slots() {
+  const int count = int(units_.size());
+  auto each_step = [&](const Unit& u, auto visit) {
+    for (int i = u.first; i < u.end; ++i) visit(steps_[size_t(i)]);
+  };
+  for (int u = 0; u < count; ++u)
+    each_step(units_[size_t(u)], [&](Step& s) {
       s.each_operand([&](const Operand& o) {
-        if (o.step < 0) return;
-        const Step& read = steps_[size_t(o.step)];
-        if (read.last_use == int(i) && read.slot >= 0 && (read.width == s.width) == same_width)
-          used[size_t(read.slot)] = false;
+        if (o.step >= 0) steps_[size_t(o.step)].last_use = u;
+      });
+    });
+  for (const Reduction& r : reductions_)
+    if (!r.body) steps_[size_t(r.step)].last_use = count;
+  std::vector<bool> used;
+  for (int u = 0; u < count; ++u) {
+    const Unit& unit = units_[size_t(u)];
+    const size_t width = steps_[size_t(unit.first)].width;
+    auto let_go = [&](bool same_width) {
+      each_step(unit, [&](const Step& s) {
+        for (const Operand* o : {&s.a, &s.b, &s.c, &s.d}) {
+          if (o->step < 0) continue;
+          const Step& read = steps_[size_t(o->step)];
+          if (read.last_use == u && read.slot >= 0 && o->step < unit.first && (read.width == width) == same_width)
+            used[size_t(read.slot)] = false;
+        }
       });
     };
     // The loops may write over what they read: the slot of an operand as wide is free for the result of its last
     // reader.
     let_go(true);
-    if (!s.target) {
+    auto give = [&](Step& s) {
+      if (s.target) return;
       auto free = std::find(used.begin(), used.end(), false);
       s.slot = int(free - used.begin());
       if (free == used.end())
         used.push_back(true);
       else
         *free = true;
-    }
+    };
+    if (unit.loop)
+      for (int i : unit.results) give(steps_[size_t(i)]);
+    else
+      give(steps_[size_t(unit.first)]);
     let_go(false);
   }
   slots_ = int(used.size());
-  while (block_ > 128 && slots_ * slot_bytes() > kScratchBytes) block_ /= 2;
-  block_ = std::min(block_, std::max<int64_t>(16, (size_ + 15) / 16 * 16));
-  repeat_short_rows();
 }
 
 void ElementwiseProgram::repeat_short_rows() {
@@ -171,13 +267,14 @@ void ElementwiseProgram::repeat_short_rows() {
   bool columns = false;
   for (Step& s : steps_) s.each_operand([&](const Operand& o) { columns |= o.body && o.layout == Layout::column; });
   if (columns) return;
-  for (Step& s : steps_)
-    s.each_operand([&](Operand& o) {
-      if (!o.body || o.layout != Layout::row) return;
-      auto at = std::find(repeated_.begin(), repeated_.end(), o.body);
-      o.written = int(at - repeated_.begin());
-      if (at == repeated_.end()) repeated_.push_back(o.body);
-    });
+  auto repeat = [&](Operand& o) {
+    if (!o.body || o.layout != Layout::row) return;
+    auto at = std::find(repeated_.begin(), repeated_.end(), o.body);
+    o.written = int(at - repeated_.begin());
+    if (at == repeated_.end()) repeated_.push_back(o.body);
+  };
+  for (Step& s : steps_) s.each_operand(repeat);
+  for (Unit& u : units_) std::ranges::for_each(u.operands, repeat);
 }
 
 // A spread operand in the memory of a thread: its elements follow.
@@ -443,17 +540,29 @@ void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64
       default: return p;
     }
   };
-  for (const Step& s : steps_) {
-    char* y = result_of(workspace, s, at);
-    if (s.binary)
-      s.binary(source(s.a), source(s.b), y, n);
-    else if (s.unary)
-      s.unary(source(s.a), y, n);
-    else if (s.choice)
-      s.choice(source(s.c), source(s.a), source(s.b), y, n);
-    else
-      run_combined(s, source, y, n);
+  for (const Unit& u : units_) {
+    if (!u.loop) {
+      const Step& s = steps_[size_t(u.first)];
+      run_step(s, source, result_of(workspace, s, at), n);
+      continue;
+    }
+    void* memory[kMostPointers];
+    void** next = memory;
+    for (const Operand& o : u.operands) *next++ = const_cast<char*>(source(o));
+    for (int i : u.results) *next++ = result_of(workspace, steps_[size_t(i)], at);
+    loop_for(u, memory)(memory, n);
   }
+}
+
+template <class Source> void ElementwiseProgram::run_step(const Step& s, Source source, char* y, int64_t n) const {
+  if (s.binary)
+    s.binary(source(s.a), source(s.b), y, n);
+  else if (s.unary)
+    s.unary(source(s.a), y, n);
+  else if (s.choice)
+    s.choice(source(s.c), source(s.a), source(s.b), y, n);
+  else
+    run_combined(s, source, y, n);
 }
 
 }  // namespace tapeflow

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/compiled_loop.h"
 #include "tensor/tensor.h"
 
 namespace tapeflow {
@@ -85,18 +86,20 @@ class ElementwiseProgram {
     Layout layout = Layout::full;
     int written = -1;   // of a short row: which of the repeated ones; of a spread operand: which of those
     uint8_t width = 0;  // bytes of an element in memory
+    bool operator==(const Operand&) const = default;
   };
   struct Step {
     Unary unary = nullptr;
     Binary binary = nullptr;
-    Operand a, b;
+    Operand a = {}, b = {};
     TensorBody* target = nullptr;  // where the result is stored; null: scratch memory
     size_t width = sizeof(float);  // bytes of one result; at most 8
     Choice choice = nullptr;       // by the condition c
     Combined combined = {};        // of up to four operands
     Operand c = {}, d = {};
+    Arithmetic arithmetic = Arithmetic::none;  // what it computes, if floats or doubles: it may be compiled with others
     int slot = -1;
-    int last_use = -1;
+    int last_use = -1;  // the unit that reads it last
 
     template <class Visit> void each_operand(Visit visit) {
       for (Operand* o : {&a, &b, &c, &d}) visit(*o);
@@ -135,13 +138,25 @@ class ElementwiseProgram {
   }
   // The operand `body`, of another shape than the result, of a step that is added next.
   Operand spread(TensorBody* body, const Shape& result);
-  // Gives scratch memory to the results that are not stored. Before the first run.
-  void finish();
+  // Compiles loops and gives scratch memory to the results that are not stored. Before the first run; `once` says that
+  // there will be one.
+  void finish(bool once = false);
   void run() const;
   // The same for some elements, on this thread: `rows` runs of `count`, which begin `pitch` apart. Without reductions.
   void run_part(int64_t first, int64_t count, int64_t rows, int64_t pitch) const;
 
  private:
+  // What runs on a block: one step, or several in a compiled loop.
+  struct Unit {
+    int first, end;
+    CompiledLoop loop = nullptr, streaming_loop = nullptr;
+    std::vector<Operand> operands = {};  // of the loop
+    std::vector<int> results = {};       // of the loop: steps
+  };
+  void make_units(bool compile);
+  bool compile(int first, int end, const std::vector<int>& last_reader);
+  static CompiledLoop loop_for(const Unit&, void* const* memory);
+  void give_slots();
   void repeat_short_rows();
   struct SpreadOperand;
   struct Workspace;
@@ -155,6 +170,7 @@ class ElementwiseProgram {
   char* result_of(const Workspace&, const Step&, int64_t at) const;
   void write_spread(const Workspace&, size_t k, int64_t at, int64_t n) const;
   void run_block(const Workspace&, int64_t at, int64_t row, int64_t column, int64_t n) const;
+  template <class Source> void run_step(const Step&, Source source, char* y, int64_t n) const;
   template <class Source> static void run_combined(const Step&, Source source, void* y, int64_t n);
   int64_t slot_bytes() const { return block_ * int64_t(widest_); }
   int64_t spread_bytes() const {
@@ -164,6 +180,7 @@ class ElementwiseProgram {
   }
 
   std::vector<Step> steps_;
+  std::vector<Unit> units_;
   std::vector<Reduction> reductions_;
   bool reduces_doubles_ = false;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block

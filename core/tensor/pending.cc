@@ -3,6 +3,8 @@
 // over the memory of an operand that dies with the expression, if the expression does not read that operand any more.
 #include "tensor/pending.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/blocks.h"
@@ -13,8 +15,14 @@ namespace tapeflow {
 namespace {
 
 constexpr int kMostOperations = 24;
-constexpr size_t kMostHeld = size_t(128) << 20;  // bytes in operands of all pending tensors
 size_t held_bytes = 0;
+
+// The most bytes in operands of all pending tensors: a sixteenth of the machine's memory.
+size_t most_held() {
+  static const size_t bytes =
+      std::max<size_t>(size_t(128) << 20, size_t(sysconf(_SC_PHYS_PAGES)) / 16 * size_t(sysconf(_SC_PAGESIZE)));
+  return bytes;
+}
 
 Pending* pending_of(const TensorBody* body) {
   return body->data || body->added_aside ? nullptr : *reinterpret_cast<Pending* const*>(body->small);
@@ -42,9 +50,15 @@ class Expression {
     }
     for (int i = 0; i < count_; ++i) {
       const Member& m = members_[i];
-      program_.add({m.pending->last.unary, m.pending->last.binary, m.a, m.b, m.buffer ? m.body : nullptr});
+      const ElementwiseOperation& last = m.pending->last;
+      program_.add({.unary = last.unary,
+                    .binary = last.binary,
+                    .a = m.a,
+                    .b = m.b,
+                    .target = m.buffer ? m.body : nullptr,
+                    .arithmetic = last.arithmetic});
     }
-    program_.finish();
+    program_.finish(true);
     // The stored results are tensors like others from now on.
     Pending* done[kMostOperations];
     int stored = 0;
@@ -160,7 +174,7 @@ void compute(TensorBody* root) {
 
 bool make_pending(const Shape& shape, ElementwiseOperation operation, Tensor* result) {
   // What is pending becomes a part of this expression if it lies along it element by element, with the same rows.
-  auto& [a, b, unary, binary, placement] = operation;
+  auto& [a, b, unary, binary, placement, arithmetic] = operation;
   int64_t rows = placement.row_length;
   for (auto [operand, layout] : {std::pair(&a, placement.a), std::pair(&b, placement.b)}) {
     if (*operand && operand->body()->added_aside) operand->raw();
@@ -174,7 +188,7 @@ bool make_pending(const Shape& shape, ElementwiseOperation operation, Tensor* re
   while (1 + operations_of(a) + operations_of(b) > kMostOperations)
     compute((operations_of(a) >= operations_of(b) ? a : b).body());
   size_t held = held_by(a) + held_by(b);
-  if (held_bytes + held > kMostHeld) return false;
+  if (held_bytes + held > most_held()) return false;
   int operations = 1 + operations_of(a) + operations_of(b);
   auto* pending = new (take_block(sizeof(Pending))) Pending{std::move(operation), rows, operations, held};
   held_bytes += held;

@@ -8,10 +8,11 @@ namespace tapeflow {
 
 // y = unary(a), or y = binary(a, b) when `binary` is set.
 struct ElementwiseOperation {
-  Tensor a, b;
+  Tensor a = {}, b = {};
   ElementwiseProgram::Unary unary = nullptr;
   ElementwiseProgram::Binary binary = nullptr;
   Placement placement = {};
+  Arithmetic arithmetic = Arithmetic::none;
 };
 
 struct Pending {

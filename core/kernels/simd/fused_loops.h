@@ -3,12 +3,12 @@
 #pragma once
 #include <cstdint>
 
+#include "base/arithmetic.h"
+
 namespace tapeflow {
 
-// The functions that can be combined; `first` gives its first operand as it is.
-enum class Arithmetic : uint8_t { none, first, add, subtract, multiply, divide, square_root };
-constexpr int kArithmetics = 7;
-constexpr bool commutes(Arithmetic f) { return f == Arithmetic::add || f == Arithmetic::multiply; }
+// The functions that can be combined are the first ones of all.
+constexpr int kArithmetics = int(Arithmetic::square_root) + 1;
 
 // A loop over whole vectors of the operands a, b, c, d, whose steps are 1, or 0 for a vector that is read again and
 // again.

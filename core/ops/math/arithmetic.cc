@@ -85,7 +85,14 @@ Tensor indicator(const Tensor& x) { return cast(not_equal(x, zero_of(x)), x.dtyp
 
 constexpr auto plus = [](auto a, auto b) { return decltype(a)(a + b); };
 constexpr auto minus = [](auto a, auto b) { return decltype(a)(a - b); };
-constexpr auto times = [](auto a, auto b) { return decltype(a)(a * b); };
+// Complex numbers by the textbook's formula, as NumPy does it: the compiler can turn it into vectors.
+constexpr auto times = [](auto a, auto b) {
+  using T = decltype(a);
+  if constexpr (is_complex<T>)
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  else
+    return T(a * b);
+};
 
 const Op& add_op = binary<numbers | strings>(
     plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
@@ -238,6 +245,7 @@ const Op& maximum_op = binary<real_numbers>(
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(greater_equal(a, b), zero_of(dy), dy); },
     Op{.name = "Maximum",
+       .planning = {.arithmetic = Arithmetic::maximum},
        .copies_elements = true,
        .names = {"math.maximum", "maximum"},
        .doc = R"(The larger of `x` and `y`, element by element.
@@ -257,6 +265,7 @@ const Op& minimum_op = binary<real_numbers>(
     [](A a, B b, Dy dy) { return select(less_equal(a, b), dy, zero_of(dy)); },
     [](A a, B b, Dy dy) { return select(less_equal(a, b), zero_of(dy), dy); },
     Op{.name = "Minimum",
+       .planning = {.arithmetic = Arithmetic::minimum},
        .copies_elements = true,
        .names = {"math.minimum", "minimum"},
        .doc = R"(The smaller of `x` and `y`, element by element.
@@ -281,6 +290,7 @@ Tensor real_as_complex(const Tensor& z) {
 }
 const Op& squared_difference_op = define(Op{
     .name = "SquaredDifference",
+    .planning = {.arithmetic = Arithmetic::squared_difference},
     .arguments = {tensor("x", numbers), tensor("y", numbers)},
     .infer = family::infer_binary<numbers, decltype(squared_distance)>,
     .kernel =
@@ -379,12 +389,16 @@ Gradient: `dy` for `x1` and 0 for `x2`.
 
 const Op& negative_op = unary<numbers>(
     "Neg", [](auto x) { return decltype(x)(-x); }, [](auto& v) { return v.negative; },
-    [](Dy dy) { return negative(dy); }, {{"math.negative", "negative"}, R"(`-x`.
+    [](Dy dy) { return negative(dy); },
+    {{"math.negative", "negative"},
+     R"(`-x`.
 
 Gradient: `dx = -dy`.
 
 >>> tf.negative([1., -2.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.,  2.], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([-1.,  2.], dtype=float32)>)",
+     {},
+     {.arithmetic = Arithmetic::negative}});
 
 const Op& square_op = unary<numbers>(
     "Square", [](auto x) { return decltype(x)(x * x); }, [](auto& v) { return v.square; },
@@ -402,12 +416,16 @@ Gradient: `dx = 2 * dy * x`.
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy);
 const Op& reciprocal_op = unary<floating | complexes>(
     "Reciprocal", [](auto x) { return decltype(x)(1) / x; }, [](auto& v) { return v.reciprocal; },
-    [](Y y, Dy dy) { return reciprocal_grad(y, dy); }, {{"math.reciprocal"}, R"(`1 / x`.
+    [](Y y, Dy dy) { return reciprocal_grad(y, dy); },
+    {{"math.reciprocal"},
+     R"(`1 / x`.
 
 Gradient: `dx = -dy * y**2`.
 
 >>> tf.math.reciprocal([2., 4.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)",
+     {},
+     {.arithmetic = Arithmetic::reciprocal}});
 // Where no gradient comes, none goes on, also where the derivative is infinite: what tf.where does not take has no say.
 template <class T> T zero_for_zero(T dy, T dx) { return dy == T(0) ? T(0) : dx; }
 
@@ -441,12 +459,16 @@ Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {
 Tensor rsqrt_grad(const Tensor& y, const Tensor& dy);
 const Op& rsqrt_op = unary<floating | complexes>(
     "Rsqrt", [](auto x) { return decltype(x)(1) / std::sqrt(x); }, [](auto& v) { return v.rsqrt; },
-    [](Y y, Dy dy) { return rsqrt_grad(y, dy); }, {{"math.rsqrt"}, R"(`1 / sqrt(x)`.
+    [](Y y, Dy dy) { return rsqrt_grad(y, dy); },
+    {{"math.rsqrt"},
+     R"(`1 / sqrt(x)`.
 
 Gradient: `dx = -dy * y**3 / 2`.
 
 >>> tf.math.rsqrt([4., 16.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)",
+     {},
+     {.arithmetic = Arithmetic::reciprocal_square_root}});
 const Op& rsqrt_grad_op = binary<floating | complexes>(
     "RsqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, decltype(y)(-0.5) * dy * y * y * y); },
     [](auto& v) -> auto& { return v.rsqrt_grad; },
@@ -464,18 +486,30 @@ const Op& abs_op = unary<real_numbers>(
       else
         return std::abs(x);
     },
-    [](auto& v) { return v.abs; }, [](X x, Dy dy) { return multiply(dy, sign(x)); }, {{}, ""});
+    [](auto& v) { return v.abs; }, [](X x, Dy dy) { return multiply(dy, sign(x)); },
+    {{}, "", {}, {.arithmetic = Arithmetic::absolute}});
 
 // |z|: dy * z/|z|, which is 0 at 0.
 Tensor complex_abs_vjp(const Tensor& z, const Tensor& y, const Tensor& dy) {
   auto widen = [](const Tensor& t) { return complex_number(t, zeros_like(t)); };
   return multiply(widen(divide_no_nan(dy, y)), z);
 }
+// The squares of floats fit into a double, so that nothing overflows or vanishes.
+constexpr auto magnitude = [](auto z) {
+  if constexpr (std::is_same_v<decltype(z.real()), float>) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const double a = z.real(), b = z.imag();
+    const float size = float(std::sqrt(a * a + b * b));
+    return std::abs(z.real()) == infinity || std::abs(z.imag()) == infinity ? infinity : size;
+  } else {
+    return std::abs(z);
+  }
+};
 const Op& complex_abs_op = define(Op{
     .name = "ComplexAbs",
     .arguments = {tensor("x", complexes)},
-    .infer = family::infer_unary<complexes, decltype([](auto z) { return std::abs(z); })>,
-    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return std::abs(z); }), NoFast>,
+    .infer = family::infer_unary<complexes, decltype(magnitude)>,
+    .kernel = family::unary_kernel<complexes, decltype(magnitude), NoFast>,
     .vjp = [](RuleContext& c) { c.set(0, complex_abs_vjp(c.x(0), c.y(), c.dy())); },
     .keep = keep_input(0) | keep_output(0),
     .batch = batch_leading,
@@ -505,6 +539,7 @@ Tensor turn(const Tensor& z, const Tensor& change) {
 }
 const Op& sign_op = define(Op{
     .name = "Sign",
+    .planning = {.arithmetic = Arithmetic::sign},
     .arguments = {tensor("x", numbers)},
     .infer = family::infer_unary<numbers, decltype(sign_of)>,
     .kernel = family::unary_kernel<numbers, decltype(sign_of), decltype(fast_sign)>,

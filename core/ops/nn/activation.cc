@@ -43,7 +43,7 @@ const Op& tanh_grad_op = binary<floating | complexes>(
     "TanhGrad", [](auto y, auto dy) { return dy * (decltype(y)(1) - y * y); },
     [](auto& v) -> auto& { return v.tanh_grad; },
     [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); }, [](A y, Dy d) { return tanh_grad(y, d); },
-    {{}, "", {"y", "dy"}});
+    {{}, "", {"y", "dy"}, {.arithmetic = Arithmetic::tanh_grad}});
 Tensor tanh_grad(const Tensor& y, const Tensor& dy) { return run(tanh_grad_op, {y, dy}); }
 
 const Op& sigmoid_op = unary<floating | complexes>(
@@ -58,7 +58,7 @@ const Op& sigmoid_grad_op = binary<floating | complexes>(
     "SigmoidGrad", [](auto y, auto dy) { return dy * y * (decltype(y)(1) - y); },
     [](auto& v) -> auto& { return v.sigmoid_grad; },
     [](A y, B dy, Dy d) { return multiply(d, multiply(dy, shifted(scaled(y, -2), 1))); },
-    [](A y, Dy d) { return sigmoid_grad(y, d); }, {{}, "", {"y", "dy"}});
+    [](A y, Dy d) { return sigmoid_grad(y, d); }, {{}, "", {"y", "dy"}, {.arithmetic = Arithmetic::sigmoid_grad}});
 Tensor sigmoid_grad(const Tensor& y, const Tensor& dy) { return run(sigmoid_grad_op, {y, dy}); }
 
 // The second derivative of a piecewise linear activation is zero, not missing.
@@ -74,11 +74,12 @@ Gradient: `dy` where `features > 0`, 0 elsewhere.
 
 >>> tf.nn.relu([-1., 2.])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 2.], dtype=float32)>)",
-     {"features"}});
+     {"features"},
+     {.arithmetic = Arithmetic::relu}});
 const Op& relu_grad_op = binary<real_numbers>(
     "ReluGrad", [](auto dy, auto x) { return x > 0 ? dy : decltype(dy)(0); },
     [](auto& v) -> auto& { return v.relu_grad; }, [](B x, Dy d) { return relu_grad(d, x); }, zero_rule,
-    {{}, "", {"gradients", "features"}});
+    {{}, "", {"gradients", "features"}, {.arithmetic = Arithmetic::relu_grad}});
 Tensor relu_grad(const Tensor& dy, const Tensor& x) { return run(relu_grad_op, {dy, x}); }
 
 const Op& relu6_op = unary<real_numbers>(

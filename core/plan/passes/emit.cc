@@ -94,6 +94,7 @@ class Emitter {
     if (loops.binary) emitted.binary = placement.loop(*loops.binary);
     if (loops.choice) emitted.choice = placement.choice_loop(*loops.choice);
     emitted.width = size_of(ir_.dtype(n.first_output));
+    if (wide_floating.has(ir_.dtype(n.first_output))) emitted.arithmetic = n.op->planning.arithmetic;
     return emitted;
   }
 

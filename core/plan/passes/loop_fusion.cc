@@ -1,5 +1,8 @@
 // Loop fusion: an arithmetic node of a fusion runs in one loop with the nodes that compute its operands.
 //
+// Where loops can be compiled (base/compiled_loop.h) the programs of fusions do more than this pass, which has nothing
+// to do then.
+//
 // Input:     `steps` with fusions.
 // Output:    `fused_loops` by outer node, and `inlined`, the nodes that they compute; inlined nodes stand right
 //            before the outer node.
@@ -7,6 +10,7 @@
 //            their bits.
 #include <algorithm>
 
+#include "base/compiled_loop.h"
 #include "plan/passes.h"
 
 namespace tapeflow::plan {
@@ -15,7 +19,10 @@ namespace {
 // Fewest elements for which setting up a fused loop pays.
 constexpr int64_t kWorthFusing = 2048;
 
-Arithmetic arithmetic_of(const Node& n) { return n.op->planning.arithmetic; }
+Arithmetic arithmetic_of(const Node& n) {
+  const Arithmetic f = n.op->planning.arithmetic;
+  return int(f) < kArithmetics ? f : Arithmetic::none;
+}
 
 void fuse_loops(PlanIR& ir, Step& step, const std::vector<int>& uses) {
   const int64_t size = ir.elements_of(step);
@@ -67,6 +74,7 @@ void fuse_loops(PlanIR& ir, Step& step, const std::vector<int>& uses) {
 }  // namespace
 
 void loop_fusion(PlanIR& ir) {
+  if (can_compile_loops()) return;
   const std::vector<int> uses = ir.count_uses();
   for (Step& step : ir.steps)
     if (!step.fused.empty()) fuse_loops(ir, step, uses);

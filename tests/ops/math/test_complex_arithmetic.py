@@ -1,0 +1,28 @@
+"""Complex products and magnitudes at the edges of the range."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_magnitudes(dtype):
+    random = np.random.default_rng(0)
+    z = (random.standard_normal(1001) + 1j * random.standard_normal(1001)).astype(dtype)
+    real = np.finfo(dtype).dtype
+    np.testing.assert_allclose(tf.abs(z), np.abs(z), rtol=np.finfo(real).eps)
+    large = real.type(np.finfo(real).max / 4)
+    small = real.type(np.finfo(real).tiny)
+    edges = np.array([complex(3 * large / 5, 4 * large / 5), complex(3 * small, 4 * small), 0, -5j], dtype)
+    np.testing.assert_allclose(tf.abs(edges), np.abs(edges), rtol=1e-6)
+    infinite = np.array([complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1)], dtype)
+    np.testing.assert_array_equal(tf.abs(infinite), [np.inf, np.inf, np.nan])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_products(dtype):
+    random = np.random.default_rng(1)
+    a, b = (random.standard_normal((2, 999)) + 1j * random.standard_normal((2, 999))).astype(dtype)
+    np.testing.assert_allclose(tf.multiply(a, b), a * b, rtol=1e-5)
+    np.testing.assert_allclose(tf.multiply(a, b[0]), a * b[0], rtol=1e-5)
