@@ -1,6 +1,7 @@
 // Matrix products, with batches and broadcasting of batches.
 #include "base/subnormals.h"
 #include "kernels/linalg/gemm.h"
+#include "kernels/linalg/gemm_bfloat16.h"
 #include "op/cost.h"
 #include "op/row_structure.h"
 #include "ops/family.h"
@@ -101,6 +102,9 @@ void matmul_kernel(Call& call) {
     case DType::complex128: return multiply(static_cast<std::complex<double>*>(nullptr));
     case DType::int32: return multiply(static_cast<int32_t*>(nullptr));
     case DType::int64: return multiply(static_cast<int64_t*>(nullptr));
+    case DType::bfloat16:
+      if (multiplies_bfloat16()) return multiply(static_cast<bfloat16*>(nullptr));
+      [[fallthrough]];
     default: {  // the small float types: products in float, rounded once
       Tensor wide = Tensor::allocate(DType::float32, y.shape());
       multiply_batches<float>(p, cast(a, DType::float32), cast(b, DType::float32), wide, nullptr);
