@@ -68,13 +68,17 @@ const Op& broadcast_to_op = define(Op{
             while (first < y.rank() && stride[first] == 0) ++first;
             Shape inner = y.shape().slice(first, y.rank());
             int64_t block = inner.elements();
-            if (block == x.size())
-              std::copy(from, from + block, to);
-            else
+            int64_t made = 0;
+            if (block != x.size()) {
               gather_strided(from, to, inner, stride + first);
-            int64_t repeats = y.size() / block;
-            parallel_for(repeats - 1, std::max<int64_t>(1, kCopyGrain / block), [&](int64_t begin, int64_t end) {
-              for (int64_t r = begin + 1; r <= end; ++r) std::copy(to, to + block, to + r * block);
+              from = to;
+              made = block;
+            }
+            parallel_for(y.size() - made, kCopyGrain, [&](int64_t begin, int64_t end) {
+              for (int64_t at = made + begin, n; at < made + end; at += n) {
+                n = std::min(made + end - at, block - at % block);
+                std::copy_n(from + at % block, n, to + at);
+              }
             });
           });
         },

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "ops/ops.h"
 
 namespace tapeflow {
@@ -15,7 +16,11 @@ static void require_known(const Shape& shape) {
 Tensor zeros(DType dtype, const Shape& shape) {
   require_known(shape);
   Tensor t = Tensor::allocate(dtype, shape);
-  if (dtype != DType::string) std::memset(t.mutable_raw(), 0, t.bytes());
+  if (dtype == DType::string) return t;
+  constexpr int64_t kGrain = 1 << 18;  // bytes
+  char* bytes = static_cast<char*>(t.mutable_raw());
+  parallel_for(int64_t(t.bytes()), kGrain,
+               [&](int64_t begin, int64_t end) { std::memset(bytes + begin, 0, size_t(end - begin)); });
   return t;
 }
 Tensor filled(DType dtype, const Shape& shape, double value) {
