@@ -57,7 +57,12 @@ def _run_program(options: argparse.Namespace) -> int:
 
 def _run_doctor(options: argparse.Namespace) -> int:
     """Runs a program under a doctor and reports; the exit code is the program's own, or 3 by --fail-on."""
-    doctor = Doctor(steps=options.steps, mode="monitor" if options.monitor else "full")
+    doctor = Doctor(
+        steps=options.steps,
+        mode="monitor" if options.monitor else "full",
+        memory_budget=options.memory_budget,
+        check_step=options.check_step,
+    )
     code: Any = 1
     process = os.getpid()
     try:
@@ -130,6 +135,12 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--fail-on", choices=["severe", "warning"], help="exit with 3 if there is such a finding")
     doctor.add_argument("--against", metavar="FILE", help="compare with the report.json of another run")
     doctor.add_argument("--monitor", action="store_true", help="sample steps; functions run as graphs")
+    doctor.add_argument(
+        "--memory-budget", type=_bytes, metavar="SIZE", help="say what to recompute so that tapes keep at most 2GB, say"
+    )
+    doctor.add_argument(
+        "--check-step", action="store_true", help="check a step by reverse mode, forward mode and differences"
+    )
     doctor.add_argument("--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1")
     doctor.add_argument("-m", action="store_true", help="the program is the name of a module, as for `python -m`")
     doctor.add_argument("program", help="as for `tapeflow run`")
@@ -144,6 +155,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     change.add_argument("action", choices=["install", "remove"])
     return parser
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes: "500MB", "2GB", "1e9"."""
+    units = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "b": 1}
+    for unit, size in units.items():
+        if text.lower().endswith(unit):
+            return int(float(text[: -len(unit)]) * size)
+    return int(float(text))
 
 
 def _change_stand_in(action: str) -> int:

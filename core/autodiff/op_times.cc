@@ -1,9 +1,25 @@
 // Adding up the times of operations.
 #include "autodiff/op_times.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "op/op.h"
 
 namespace tapeflow {
+namespace {
+
+double largest_element(const Tensor& t) {
+  double largest = 0;
+  visit<(floating).bits>(t.dtype(), [&](auto* type) {
+    using T = Pointee<decltype(type)>;
+    const T* x = t.data<T>();
+    for (int64_t i = 0; i < t.size(); ++i) largest = std::max(largest, std::abs(double(Compute<T>(x[i]))));
+  });
+  return largest;
+}
+
+}  // namespace
 
 OpTimes::~OpTimes() {
   for (const auto& [key, sum] : sums_)
@@ -20,8 +36,11 @@ void OpTimes::add(const Call& call) {
   Sum& sum = place->second;
   sum.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
   ++sum.calls;
-  for (const Tensor& y : call.out)
-    if (!y.symbolic()) sum.bytes += int64_t(y.bytes());
+  for (const Tensor& y : call.out) {
+    if (y.symbolic()) continue;
+    sum.bytes += int64_t(y.bytes());
+    if (backward && floating.has(y.dtype())) sum.largest = std::max(sum.largest, largest_element(y));
+  }
 }
 
 }  // namespace tapeflow

@@ -20,6 +20,7 @@ class OpTimes {
   };
   struct Sum {
     int64_t nanoseconds = 0, calls = 0, bytes = 0;  // the bytes of all results
+    double largest = 0;                             // element of the results of a rule, without its sign
   };
 
   OpTimes() { mark(); }

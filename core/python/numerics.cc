@@ -72,16 +72,17 @@ PyObject* check_measure(PyObject* self, PyObject* on) {
   check_of(self).measure(truth);
   Py_RETURN_NONE;
 }
-// times(): rows of (operation, code, instruction, backward, nanoseconds, calls, bytes of results).
+// times(): rows of (operation, code, instruction, backward, nanoseconds, calls, bytes of results, largest element).
 PyObject* check_times(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Ref rows = checked(PyList_New(0));
     if (const OpTimes* times = check_of(self).times())
       for (const auto& [key, sum] : times->sums()) {
         PyObject* code = key.code ? static_cast<PyObject*>(key.code) : Py_None;
-        Ref row = checked(Py_BuildValue("(sOiOLLL)", key.op->public_name() ? key.op->public_name() : key.op->name, code,
-                                        key.instruction, key.backward ? Py_True : Py_False, (long long)sum.nanoseconds,
-                                        (long long)sum.calls, (long long)sum.bytes));
+        Ref row =
+            checked(Py_BuildValue("(sOiOLLLd)", key.op->public_name() ? key.op->public_name() : key.op->name, code,
+                                  key.instruction, key.backward ? Py_True : Py_False, (long long)sum.nanoseconds,
+                                  (long long)sum.calls, (long long)sum.bytes, sum.largest));
         if (PyList_Append(rows.get(), row.get()) < 0) throw_python_error();
       }
     return rows.release();

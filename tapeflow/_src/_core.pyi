@@ -287,7 +287,7 @@ class NumericsCheck:
         """Listens no more."""
     def measure(self, on: bool, /) -> None:
         """Adds up the times of operations from now on, or no more."""
-    def times(self) -> list[tuple[str, Any, int, bool, int, int, int]]:
+    def times(self) -> list[tuple[str, Any, int, bool, int, int, int, float]]:
         """The times by operation and line, as measured so far."""
 
 @disjoint_base

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import os
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +15,8 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics import compare_runs, report_data, report_text
+from tapeflow._src.diagnostics.cost import recompute_advice, retraces
+from tapeflow._src.diagnostics.cost.line_costs import LineCosts
 from tapeflow._src.diagnostics.custom_rule import check_rule
 from tapeflow._src.diagnostics.cut_findings import CutFindings
 from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, is_silenced
@@ -26,9 +27,10 @@ from tapeflow._src.diagnostics.none_findings import NoneFindings
 from tapeflow._src.diagnostics.numeric_probe import Probe
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.diagnostics.program import user_frames
-from tapeflow._src.diagnostics.report import page
+from tapeflow._src.diagnostics.report import page, tape_steps
 from tapeflow._src.diagnostics.source_line import source_line
-from tapeflow._src.diagnostics.training import loss_sign, meaning, static_traps
+from tapeflow._src.diagnostics.training import health as health_module
+from tapeflow._src.diagnostics.training import loss_sign, meaning, static_traps, step_check
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.assignments import Assignments, weights_changed
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
@@ -56,6 +58,9 @@ class Doctor:
       steps: After so many steps (calls of `gradient`) the doctor stops watching. None: it watches to the end.
       mode: "full" looks at every operation (functions run eagerly); "monitor" samples steps and leaves functions as
         they are, at a few per cent of the time.
+      check_step: Whether the first step at each line is checked by reverse mode, forward mode and differences, for
+        every variable. Copies of the process run it again, five times for each.
+      memory_budget: Bytes that a tape may keep; the report says what to wrap in `tf.recompute_grad` for it.
 
     >>> w = tf.Variable(2.)
     >>> with tf.debugging.Doctor() as doctor:
@@ -66,19 +71,26 @@ class Doctor:
     ['none-gradient']
     """
 
-    def __init__(self, steps: int | None = None, mode: str = "full") -> None:
+    def __init__(
+        self, steps: int | None = None, mode: str = "full", memory_budget: int | None = None, check_step: bool = False
+    ) -> None:
         if mode not in ("full", "monitor"):
             raise ValueError(f"Doctor: mode must be 'full' or 'monitor'; got {mode!r}")
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
             raise ValueError(f"Doctor: steps must be a positive integer or None; got {steps!r}")
-        self._limit, self._full = steps, mode == "full"
+        if memory_budget is not None and memory_budget < 0:
+            raise ValueError(f"Doctor: memory_budget must not be negative; got {memory_budget!r}")
+        self._limit, self._full, self._memory_budget = steps, mode == "full", memory_budget
+        self._check_step = check_step
         self._found: list[Finding] = []
         self._analysed: dict[tuple[str, int], int] = {}
-        self._lines: dict[tuple[str, int], dict[str, Any]] = {}
         self._checks: list[dict[str, str]] = []
         self._trace: list[list[Any]] = []
+        self._tape: list[dict[str, Any]] = []
         self._rules_seen: set[Any] = set()
         self._nans = NanFindings(self._add, lambda: self._found)
+        self._costs, self._retraces = LineCosts(self._nans.origins.check), retraces.Retraces()
+        self._blocks: list[recompute_advice.Block] = []
         self._cuts = CutFindings(self._add, self._checks)
         self._nones = NoneFindings()
         self._assignments, self._layers = Assignments(), KerasLayers()
@@ -111,6 +123,7 @@ class Doctor:
         observers.custom_gradient = self._see_rule if self._full else None
         observers.graph_gradients = self._see_graph_gradients
         observers.apply_gradients = self._see_apply
+        observers.function_call = lambda *what: self._guard(self._retraces.see_call, *what)
         observers.session_run = self._nans.see_values
         self._ran_eagerly = _core.get_run_eagerly()
         if self._full:
@@ -128,8 +141,12 @@ class Doctor:
 
     def sources(self) -> dict[str, str]:
         """The text of the files that findings and lines name."""
-        files = {f.file for f in self.findings if f.file} | {file for file, _ in self._lines}
-        return {file: "".join(linecache.getlines(file)) for file in files if not is_library(file)}
+        files = self._files() | {f.file for f in self.findings if f.file and not is_library(f.file)}
+        return {file: "".join(linecache.getlines(file)) for file in sorted(files)}
+
+    def _files(self) -> set[str]:
+        """The program's own files that were seen at work."""
+        return {file for file, _ in self._costs.places if not is_library(file)}
 
     def stop(self) -> None:
         """Stops watching. What was found stays."""
@@ -139,7 +156,7 @@ class Doctor:
         if not self._asked:
             self._guard(self._nans.see_unfinished_step, isinstance(self._error, Exception))
         _core.set_tape_observers(None, None)
-        observers.custom_gradient = observers.graph_gradients = None
+        observers.custom_gradient = observers.graph_gradients = observers.function_call = None
         observers.apply_gradients = observers.session_run = None
         if self._full:
             self._nans.origins.stop()
@@ -192,6 +209,8 @@ class Doctor:
                 self._copy = tape, probe
             self._probes.append((tape, probe))
             self._end_probes(but=_MOST_PROBES)
+        if self._full and (self._costs.measured_steps < _ANALYSED_CALLS or self._has_time()):
+            self._costs.begin_step()
 
     def _see_gradient(self, tape: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
         if self._copy is not None:
@@ -199,6 +218,8 @@ class Doctor:
                 self._copy[1].answer(targets, [(variable_behind(s), g) for s, g in zip(sources, gradients)])
             return
         self._asked = True
+        if self._full:
+            self._costs.end_step()
         self._guard(self._look_at_gradient, tape, targets, sources, gradients)
         if (probe := self._probe_of(tape)) is not None:
             probe.calls += 1
@@ -227,6 +248,16 @@ class Doctor:
         if not traced:
             sampled = self._has_time() or (self._full and times <= _ALWAYS)
             self._look_at_values(tape, flow, targets, sources, gradients, place, sampled)
+            if not self._tape and self._full:
+                self._tape = self._step_through(tape, targets)
+
+    def _step_through(self, tape: Any, targets: list[Any]) -> list[dict[str, Any]]:
+        """The records of a small tape with their gradients; the tape is asked once more, unseen."""
+        _core.set_tape_observers(None, None)
+        try:
+            return tape_steps.tape_steps(tape, targets)
+        finally:
+            _core.set_tape_observers(self._see_tape, self._see_gradient)
 
     def _look_at_structure(
         self, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], gradients: list[Any],
@@ -240,15 +271,15 @@ class Doctor:
             for finding in (*meaning.traps(flow, goal, layers), *loss_sign.wrong_sign(flow, goal)):
                 self._add(finding)
         self._applied.see_structure(tape, flow, targets, sources, place)
+        probe = self._probe_of(tape)
+        if self._check_step and probe is not None:
+            rows, wrong = step_check.check_step(probe, targets, sources, gradients, frames, place)
+            self._checks += rows
+            self._found += wrong
         self._cuts.see(tape, flow, self._probe_of(tape), targets, sources, gradients)
-        kept: dict[tuple[str, int], int] = {}
-        for name, code, instruction, size, *_ in tape._records():
-            line = source_line(code, instruction)
-            kept[line] = kept.get(line, 0) + size
-            entry = self._lines.setdefault(line, {"bytes_kept": 0, "operations": set()})
-            entry["operations"].add(name.rpartition(".")[2])
-        for line, size in kept.items():
-            self._lines[line]["bytes_kept"] = max(self._lines[line]["bytes_kept"], size)
+        self._costs.see_records(tape)
+        if self._memory_budget is not None and not self._blocks:
+            self._blocks = recompute_advice.blocks(tape, flow)
         if not self._trace and not _core.is_tracing():
             self._trace = compare_runs.fingerprints(tape)
 
@@ -308,6 +339,7 @@ class Doctor:
         for course in self._values.courses.values():
             course.applied, course.changed_at = self._applied.ever_applied, self._assignments.places
             found += [f for f in course.findings() if not (reset and f.kind == "weights-changed")]
+        found += self._retraces.findings()
         found += self._layers.findings(self._assignments.changed)
         if any(f.kind == "learning-rate-too-high" for f in found):
             found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]
@@ -324,6 +356,12 @@ class Doctor:
 
     def _left_out(self) -> list[Finding]:
         return self._applied.left_out(self._layers.variables(), self._layers.frozen_variables())
+
+    def _advice(self) -> list[dict[str, Any]]:
+        """What to recompute for the memory budget."""
+        kept = self._costs.memory()["kept"]
+        budget = kept if self._memory_budget is None else self._memory_budget
+        return [block.as_dict() for block in recompute_advice.advice(self._blocks, kept, budget)]
 
     def _resets(self) -> list[Finding]:
         """Lines that undo what optimizers did."""
@@ -355,14 +393,17 @@ class Doctor:
             "findings": [f.as_dict() for f in findings],
             "variables": report_data.variable_rows(health, findings),
             "steps": report_data.thinned(self._values.steps),
-            "lines": [
-                {"file": file, "line": line, "bytes_kept": about["bytes_kept"],
-                 "operations": sorted(about["operations"]), "marks": marks.get((file, line), [])}
-                for (file, line), about in self._lines.items()
-            ],
+            "lines": self._costs.rows(marks),
+            "operations": self._costs.operations(),
+            "memory": self._costs.memory() | {"budget": self._memory_budget, "recompute": self._advice()},
+            "flow": report_data.flow_rows(health, findings),
+            "tape": self._tape,
+            "thresholds": health_module.THRESHOLDS | {"sampled_share": _FULL_SHARE if self._full else _MONITOR_SHARE},
+            "retraces": self._retraces.rows()[:50],
+            "graph_breaks": retraces.graph_breaks(self._files())[:50],
             "checks": self._checks[:50],
             "trace": self._trace,
-            "environment": {"python": platform.python_version(), "numpy": np.__version__, "mode": self._mode},
+            "environment": report_data.environment(self._mode),
             "gradient_calls": self._calls,
             "seconds": time.perf_counter() - self._began,
         }  # fmt: skip

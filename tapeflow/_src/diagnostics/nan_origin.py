@@ -118,7 +118,7 @@ class NanOrigins:
     """Receives every result that is not finite, and keeps for each the operation that began it."""
 
     def __init__(self, also: Callable[..., None] | None = None) -> None:
-        self._check = _core.NumericsCheck(self._see, True)
+        self.check = _core.NumericsCheck(self._see, True)
         self._also = also  # called with the facts of each result that is not finite, and its origin
         self._origin_by_id: dict[int, Origin] = {}
         self._alive: list[Any] = []  # so that the ids stay theirs
@@ -128,10 +128,10 @@ class NanOrigins:
         self.seen_in_step = 0  # results that were not finite
 
     def start(self) -> None:
-        self._check.start()
+        self.check.start()
 
     def stop(self) -> None:
-        self._check.stop()
+        self.check.stop()
 
     def begin_step(self) -> None:
         self.step_start = len(self.origins)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import select
 import signal
@@ -34,6 +35,7 @@ class Probe:
         self.calls = 0  # of gradient on the tape, so far
         self._server, self._orders, self._results = 0, -1, -1
         self._moved: Any = None
+        self._accumulator: Any = None  # in a copy that runs in forward mode
         self._spent = 0.0
 
     @staticmethod
@@ -79,7 +81,12 @@ class Probe:
         os.dup2(silence, 1)
         os.dup2(silence, 2)
         self._moved, self.calls = ctypes.cast(address, ctypes.py_object).value, calls  # copies have the same addresses
-        if step:
+        if math.isinf(step):
+            package = sys.modules["tapeflow"]
+            way = np.asarray(direction(self._moved.shape), self._moved.dtype.as_numpy_dtype)
+            self._accumulator = package.autodiff.ForwardAccumulator(self._moved, package.constant(way))
+            self._accumulator.__enter__()
+        elif step:
             move = np.asarray(step * direction(self._moved.shape), self._moved.dtype.as_numpy_dtype)
             self._moved.assign_add(move)
         else:
@@ -93,6 +100,8 @@ class Probe:
             return
         value = total_of(targets)
         slope = next((along(g, self._moved) for v, g in pairs if v is self._moved and g is not None), 0.0)
+        if self._accumulator is not None:
+            slope = total_of([self._accumulator.jvp(t) for t in targets if t is not None])
         with contextlib.suppress(OSError):
             os.write(self._results, struct.pack(_ANSWER, value, slope))
         os._exit(_ANSWERED)
@@ -113,6 +122,21 @@ class Probe:
             return None
         value, slope = struct.unpack(_ANSWER, answer)
         return (value, slope) if np.isfinite(value) else None
+
+    def forward(self, variable: Any) -> float | None:
+        """The derivative by forward mode along the direction; None if the step did not get there."""
+        answer = self._run(variable, math.inf)
+        return None if answer is None else answer[1]
+
+    def sides(self, variable: Any, value: float, scale: float = 1.0) -> tuple[float, float, float] | None:
+        """The differences to the left and to the right of the target's value, and their rounding error."""
+        weights = np.asarray(variable.numpy(), np.float64)
+        size = scale * 1e-3 * max(float(np.sqrt(np.mean(weights * weights))) if weights.size else 0.0, 1e-1)
+        right, left = self._run(variable, size), self._run(variable, -size)
+        if right is None or left is None:
+            return None
+        noise = 8 * float(np.finfo(np.float32).eps) * max(abs(value), abs(right[0]), abs(left[0])) / size
+        return (value - left[0]) / size, (right[0] - value) / size, noise
 
     def measure(self, variable: Any, gradient: Any, value: float, has_stops: bool) -> Sensitivity | None:
         """The derivative of the target along one direction in the variable's space; None if nothing is sure.

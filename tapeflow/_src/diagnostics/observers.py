@@ -19,6 +19,8 @@ class Observers:
         self.apply_gradients: Callable[..., None] | None = None
         # (values): what a session gave
         self.session_run: Callable[..., None] | None = None
+        # (traces, call, explain): a function runs eagerly that would be called, or traced, for this signature
+        self.function_call: Callable[..., None] | None = None
 
 
 observers = Observers()

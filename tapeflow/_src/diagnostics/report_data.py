@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import platform
 from typing import Any
+
+import numpy as np
 
 from tapeflow._src.diagnostics.finding import Finding
 
 _JSON_LIMIT = 256 * 1024
 _MOST_STEPS = 500
 # What is shortened first if the report is too large.
-_DROPPED = ("trace", "lines", "checks", "steps", "variables", "environment")
+_DROPPED = ("trace", "tape", "retraces", "operations", "lines", "checks", "steps", "variables", "environment")
 
 
 def variable_rows(variables: list[dict[str, Any]], findings: list[Finding]) -> list[dict[str, Any]]:
@@ -30,6 +34,27 @@ def marks_by_line(findings: list[Finding]) -> dict[tuple[str | None, int | None]
     for finding in findings:
         marks.setdefault((finding.file, finding.line), []).append(finding.id)
     return marks
+
+
+def flow_rows(variables: list[dict[str, Any]], findings: list[Finding]) -> list[dict[str, Any]]:
+    """The size of the gradient at each layer, from the first to the last, and where it is cut."""
+    cut = {v for f in findings if f.kind == "none-gradient" for v in f.evidence.get("variables", ())}
+    rows: dict[str, list[float]] = {}
+    for variable in variables:
+        norms = [n for n in variable["grad_norms"] if n is not None]
+        rows.setdefault(variable["layer"] or variable["name"], []).extend(norms[:1])
+    flow = [{"layer": layer, "norm": max(norms) if norms else None, "cut": False} for layer, norms in rows.items()]
+    return [*flow, *({"layer": name, "norm": None, "cut": True} for name in sorted(cut))][:100]
+
+
+def environment(mode: str) -> dict[str, Any]:
+    """Versions and the machine."""
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "mode": mode,
+    }
 
 
 def thinned(rows: list[Any], most: int = _MOST_STEPS) -> list[Any]:

@@ -111,6 +111,8 @@ class Function(_core.FunctionBase):
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         if _core.get_run_eagerly() and not (observers.graph_gradients is not None and self._asks_graph):
+            if observers.function_call is not None:
+                self._tell_call(args, kwargs)
             return self.python_function(*args, **kwargs)
         if _core.current_place()[2]:  # each replica of a strategy has a trace of its own, and may merge values in it
             return self._call_inline(args, kwargs)
@@ -126,6 +128,13 @@ class Function(_core.FunctionBase):
             self.input_signature is not None,
         )  # fmt: skip
         return concrete.call_flat(call.tensors)
+
+    def _tell_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Tells a doctor for which arguments there would be a graph."""
+        call = self._signature.bind(args, kwargs)
+        observe = observers.function_call
+        if observe is not None:
+            observe(self._traces, call, lambda known: retracing.explain(self._name, self._signature, call, known))
 
     def _call_inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the Python function as a part of its caller, with arrays as tensors."""
@@ -203,6 +212,8 @@ class Function(_core.FunctionBase):
             concrete = self._trace(self._relaxed(call), outer)
             if counts and outer is None:
                 self._traces.history.add_trace(self.python_function)
+                if observers.function_call is not None:
+                    self._tell_call(*call.described())
             if concrete.graph.captures:
                 inner_by_key[(self._traces, call.key)] = concrete
                 return concrete

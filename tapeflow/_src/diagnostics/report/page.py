@@ -39,6 +39,7 @@ def html(report: Report) -> str:
         ("timeline", "Timeline", _timeline(report)),
         ("flow", "Flow of gradients", _flow(report)),
         ("memory", "Memory at the peak", _memory(report)),
+        ("cost", "Time by operation", _cost(report)),
         ("tape", "One step of the tape", _tape(report)),
         ("checks", "Checks", _checks(report)),
         ("environment", "Environment and thresholds", _environment(report)),
@@ -98,7 +99,7 @@ def _findings(report: Report) -> str:
 def _finding(item: Mapping[str, Any], sources: Mapping[str, str]) -> str:
     rows = [(name, item.get(name.lower())) for name in ("Variable", "Evidence", "Confidence", "Reproduce")]
     facts = "".join(
-        f"<dt>{name}</dt><dd>{escape(_plain(value))}</dd>" for name, value in rows if value not in (None, "", [])
+        f"<dt>{name}</dt><dd>{_evidence(value)}</dd>" for name, value in rows if value not in (None, "", [], {})
     )
     remedy = item.get("remedy")
     return (
@@ -110,11 +111,21 @@ def _finding(item: Mapping[str, Any], sources: Mapping[str, str]) -> str:
     )
 
 
+def _evidence(value: Any) -> str:
+    """A fact, or a list of named facts without those that say nothing."""
+    if not isinstance(value, Mapping):
+        return escape(_plain(value))
+    rows = [(key.replace("_", " "), item) for key, item in value.items() if item not in (None, "", [], {})]
+    return "".join(f'<span class="fact">{escape(key)}: <b>{escape(_plain(item))}</b></span>' for key, item in rows)
+
+
 def _plain(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, float):
         return number_text(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
     return json.dumps(value, default=str)
 
 
@@ -203,14 +214,14 @@ def _listing(file: str, text: str, facts: Mapping[Any, Any], marks: Mapping[Any,
             bytes_text(row["bytes_kept"]) if row.get("bytes_kept") else "-",
             number_text(row.get("largest_gradient")),
         )
-        columns = "".join(f"<td>{'' if not row else cell}</td>" for cell in cells)
+        columns = "".join(f'<td class="figure">{"" if not row or cell == "-" else cell}</td>' for cell in cells)
         guilty = ' class="guilty"' if found else ""
         rows.append(
-            f'<tr id="{_anchor(file, number)}"{guilty}>{columns}<td>{links}</td><td class="number">{number}</td>'
-            f'<td class="code"><code>{escape(line)}</code></td></tr>'
+            f'<tr id="{_anchor(file, number)}"{guilty}><td>{links}</td><td class="number">{number}</td>'
+            f'<td class="code"><code>{escape(line)}</code></td>{columns}</tr>'
         )
-    heads = ("Forward", "Backward", "Kept", "Largest gradient", "Marks", "Line", "")
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    heads = ("Marks", "Line", "Program", "Forward", "Backward", "Kept", "Largest gradient")
+    head = "".join(f'<th scope="col"{" class=figure" if name in heads[3:] else ""}>{name}</th>' for name in heads)
     return (
         f"<h3>{escape(os.path.basename(file))}</h3>"
         f'<div class="wide"><table class="listing"><thead><tr>{head}</tr></thead>'
@@ -249,7 +260,44 @@ def _memory(report: Report) -> str:
     if not memory.get("peak"):
         return ""
     rows = [(_place(row), float(row.get("bytes") or 0), False) for row in memory.get("at_peak", ())]
-    return f"<p>Peak: {bytes_text(memory['peak'])}.</p>{bars(rows, bytes_text) if rows else ''}"
+    kept = f" Tapes keep {bytes_text(memory['kept'])} of it, at these lines:" if memory.get("kept") else ""
+    advice = "".join(
+        f"<li>{escape(_place(row | {'line': row['first_line']}))}: <code>{escape(row['remedy'])}</code> saves "
+        f"{bytes_text(row['saved'])}</li>"
+        for row in memory.get("recompute", ())
+    )
+    if advice:
+        advice = f"<h3>For a budget of {bytes_text(memory['budget'])}</h3><ul>{advice}</ul>"
+    return f"<p>Peak: {bytes_text(memory['peak'])}.{kept}</p>{bars(rows, bytes_text) if rows else ''}{advice}"
+
+
+def _cost(report: Report) -> str:
+    rows = []
+    for item in report.get("operations", ()):
+        cells = [
+            ("", escape(str(item.get("operation")))),
+            (_sort_key(item.get("calls")), str(item.get("calls"))),
+            (_sort_key(item.get("forward_seconds")), seconds_text(item.get("forward_seconds"))),
+            (_sort_key(item.get("backward_seconds")), seconds_text(item.get("backward_seconds"))),
+        ]
+        rows.append("<tr>" + "".join(f'<td data-key="{escape(key)}">{text}</td>' for key, text in cells) + "</tr>")
+    head = "".join(f'<th scope="col">{n}</th>' for n in ("Operation", "Calls", "Forward, a step", "Backward, a step"))
+    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    table = f'<div class="wide"><table class="sortable">{body}</table></div>'
+    traces = "".join(
+        f"<li>{escape(_place(row))}, call {row.get('call')}: {escape(str(row.get('function')))}: "
+        f"{escape(str(row.get('why')))}</li>"
+        for row in list(report.get("retraces", ()))[:20]
+    )
+    breaks = "".join(
+        f"<li>{escape(_place(row))}: {escape(str(row.get('operation')))}</li>" for row in report.get("graph_breaks", ())
+    )
+    parts = [
+        table if rows else "",
+        f"<h3>Traced again</h3><ul>{traces}</ul>" if traces else "",
+        f"<h3>Python inside of graphs, which no plan holds</h3><ul>{breaks}</ul>" if breaks else "",
+    ]
+    return "".join(parts)
 
 
 def _tape(report: Report) -> str:

@@ -14,6 +14,13 @@ _MOST_STEPS = 5_000
 FEWEST_STEPS = 8  # for any statement about the course of training
 
 
+THRESHOLDS = {
+    "vanishing: first layer by last": 1e-4, "exploding: first layer by last": 1e5, "saturated: share of units": 0.9,
+    "dead: steps with a zero gradient": 3, "too low: update by weight": 1e-5, "too high: loss by its beginning": 5,
+    "statements about the course: steps": FEWEST_STEPS,
+}  # fmt: skip
+
+
 class Course:
     """The course of one training step of the program: all calls of gradient at one line, with scalar targets."""
 

@@ -1,0 +1,1 @@
+"""What a program's steps cost: time and memory by line, traces of functions."""
