@@ -13,9 +13,12 @@
 namespace tapeflow {
 namespace {
 
-constexpr int kSharesFrom = 4;       // ranks: with fewer, each rank adds everything, which saves a meeting
-constexpr int kSpins = 2000;         // looks before a waiting process offers its core to others
-constexpr double kYieldFor = 0.004;  // seconds, before it sleeps
+constexpr int kSharesFrom = 4;             // ranks: with fewer, each rank adds everything, which saves a meeting
+constexpr int kSpins = 2000;               // looks before a waiting process offers its core to others
+constexpr double kYieldFor = 0.004;        // seconds, before it sleeps
+constexpr size_t kWorthTiming = 32 << 10;  // bytes of a piece
+constexpr uint64_t kTryOtherEvery = 64;    // large pieces
+constexpr double kNewShare = 0.1;          // of a new time in the smoothed one
 constexpr auto kNap = std::chrono::microseconds(100);
 
 uint32_t mixed(uint32_t checksum, uint64_t x) {
@@ -161,18 +164,35 @@ bool SharedWindow::announce_and_pack() {
     }
     while (packed < m.first_piece + m.pieces) {
       if (packed - least(&Control::consumed) >= slots_) return moved;
-      const int64_t each = elements_per_piece(m), begin = int64_t(packed - m.first_piece) * each;
-      char* to = slot(rank_, packed);
-      for_each_run(m, begin, std::min(begin + each, m.elements),
-                   [&](const Run& run, int64_t at, int64_t in, int64_t n) {
-                     convert_elements(static_cast<const char*>(run.from) + size_t(at) * size_of(m.dtype), m.dtype,
-                                      to + size_t(in) * size_of(m.wire), m.wire, n);
-                   });
+      pack(m, packed);
       mine.packed.store(++packed, std::memory_order_release);
       moved = true;
     }
   }
   return moved;
+}
+
+// Writes a piece into its slot. How far the cores are from each other decides which way is faster, and a virtual
+// machine may move them: both ways are timed, and the slower one is tried again now and then.
+void SharedWindow::pack(const Message& m, uint64_t piece) {
+  using Clock = std::chrono::steady_clock;
+  const int64_t each = elements_per_piece(m), begin = int64_t(piece - m.first_piece) * each;
+  const int64_t end = std::min(begin + each, m.elements);
+  const size_t bytes = size_t(end - begin) * size_of(m.wire);
+  const bool large = bytes >= kWorthTiming;
+  bool past_caches = large && pack_cost_[1] < pack_cost_[0];
+  if (large && ++large_pieces_ % kTryOtherEvery == 0) past_caches = !past_caches;
+  const auto before = large ? Clock::now() : Clock::time_point();
+  char* to = slot(rank_, piece);
+  for_each_run(m, begin, end, [&](const Run& run, int64_t at, int64_t in, int64_t n) {
+    convert_elements(static_cast<const char*>(run.from) + size_t(at) * size_of(m.dtype), m.dtype,
+                     to + size_t(in) * size_of(m.wire), m.wire, n, past_caches);
+  });
+  if (!large) return;
+  if (past_caches) fence_stores();
+  double& cost = pack_cost_[past_caches];
+  const double now = std::chrono::duration<double>(Clock::now() - before).count() / double(bytes);
+  cost = cost == 0 ? now : std::min(now, 4 * cost) * kNewShare + cost * (1 - kNewShare);
 }
 
 // Whether all ranks have announced this message; sets `disagreement_` if it is another one there.

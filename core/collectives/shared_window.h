@@ -79,6 +79,7 @@ class SharedWindow {
   bool announce_and_pack();
   bool reduce_and_consume();
   bool compare_marks(Message&);
+  void pack(const Message&, uint64_t piece);
   void add_piece(const Message&, uint64_t piece);
   void add_share(const Message&, uint64_t piece);
   void collect_shares(const Message&, uint64_t piece);
@@ -87,7 +88,9 @@ class SharedWindow {
   const std::vector<void*> segments_;
   const int rank_;
   const uint64_t slots_;
-  const bool in_shares_;  // each rank adds its share of a piece, and all collect them
+  const bool in_shares_;          // each rank adds its share of a piece, and all collect them
+  double pack_cost_[2] = {0, 0};  // seconds for a byte, through the caches and past them: the lesser one is used
+  uint64_t large_pieces_ = 0;
   std::mutex mutex_;
   std::deque<Message> messages_;                  // that are not done, oldest first
   std::deque<Message> done_;                      // whose sums were not taken

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
 #include "kernels/simd/vector.h"
 
 namespace tapeflow {
@@ -61,6 +65,24 @@ void add_small_floats(std::span<const void* const> parts, DType part_dtype, void
   }
 }
 
+// Copies bytes past the caches where the machine can.
+void stream(const void* x, void* y, size_t bytes) {
+#if defined(__x86_64__)
+  constexpr size_t kLine = 64;
+  auto* from = static_cast<const char*>(x);
+  auto* to = static_cast<char*>(y);
+  const size_t head = std::min(bytes, size_t(-reinterpret_cast<intptr_t>(to) & intptr_t(kLine - 1)));
+  std::memcpy(to, from, head);
+  size_t i = head;
+  for (; i + kLine <= bytes; i += kLine)
+    for (size_t j = i; j < i + kLine; j += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + j), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + j)));
+  std::memcpy(to + i, from + i, bytes - i);
+#else
+  std::memcpy(y, x, bytes);
+#endif
+}
+
 }  // namespace
 
 void sum_of_parts(std::span<const void* const> parts, DType part_dtype, void* y, DType y_dtype, int64_t n) {
@@ -70,13 +92,29 @@ void sum_of_parts(std::span<const void* const> parts, DType part_dtype, void* y,
   });
 }
 
-void convert_elements(const void* x, DType x_dtype, void* y, DType y_dtype, int64_t n) {
-  if (x_dtype == y_dtype)
+void convert_elements(const void* x, DType x_dtype, void* y, DType y_dtype, int64_t n, bool past_caches) {
+  if (past_caches && x_dtype != y_dtype) {
+    alignas(64) uint16_t block[kBlock];
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t count = std::min(kBlock, n - begin);
+      convert_elements(static_cast<const float*>(x) + begin, x_dtype, block, y_dtype, count);
+      stream(block, static_cast<uint16_t*>(y) + begin, size_t(count) * sizeof(uint16_t));
+    }
+  } else if (past_caches) {
+    stream(x, y, size_t(n) * size_of(x_dtype));
+  } else if (x_dtype == y_dtype) {
     std::memcpy(y, x, size_t(n) * size_of(x_dtype));
-  else if (y_dtype == DType::bfloat16)
+  } else if (y_dtype == DType::bfloat16) {
     conversion_kernels().float_to_bfloat16(static_cast<const float*>(x), static_cast<uint16_t*>(y), n);
-  else
+  } else {
     conversion_kernels().bfloat16_to_float(static_cast<const uint16_t*>(x), static_cast<float*>(y), n);
+  }
+}
+
+void fence_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
 }
 
 }  // namespace tapeflow
