@@ -2,6 +2,9 @@
 
     python benchmarks/distribute.py                 # examples per second, Tapeflow, PyTorch DDP (gloo), TensorFlow
     python benchmarks/distribute.py --all-reduce    # time of an all-reduce, beside mpi4py alone
+    python benchmarks/distribute.py --one-worker    # what a strategy with one worker costs
+
+Strong scaling: the same global batch of 128 for one process and for two. Weak scaling: 128 examples for each process.
 
 The same models and global batches everywhere; the libraries take turns. `make peers` installs the others.
 """
@@ -27,16 +30,26 @@ SIZES = (1 << 10, 1 << 20, 25 << 20)
 # ---- in a worker
 
 
-def tensorflow_like(model: str, seconds: float) -> float:
-    """Examples per second of TensorFlow or Tapeflow, whichever `tensorflow` is."""
-    import numpy as np
+def tensorflow_like(model: str) -> list[float]:
+    """Examples per second of TensorFlow or Tapeflow, whichever `tensorflow` is, with strong and with weak scaling."""
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    options = ()
+    if os.environ.get("BENCHMARK_WIRE"):
+        options = (None, tf.distribute.experimental.CommunicationOptions(wire_dtype=os.environ["BENCHMARK_WIRE"]))
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(*options)
     replicas = strategy.num_replicas_in_sync
-    here = BATCH // replicas
+    return [measured(training_step(model, strategy, batch), batch) for batch in (BATCH, BATCH * replicas)]
+
+
+def training_step(model: str, strategy, batch: int):
+    """A compiled step on a global batch of random rows."""
+    import numpy as np
+    import tensorflow as tf
+
+    here = batch // strategy.num_replicas_in_sync
     shapes = {"mlp_mnist": [784], "cnn": [28, 28, 1], "transformer": [32, 64]}
     rows = np.random.default_rng(0)
     x = tf.constant(rows.normal(size=[here, *shapes[model]]).astype("float32"))
@@ -66,7 +79,7 @@ def tensorflow_like(model: str, seconds: float) -> float:
     def replica(x, labels):
         with tf.GradientTape() as tape:
             errors = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits(x))
-            loss = tf.reduce_sum(errors) / BATCH
+            loss = tf.reduce_sum(errors) / batch
         gradients = tape.gradient(loss, weights)
         return tf.distribute.get_replica_context().all_reduce("SUM", gradients)
 
@@ -75,13 +88,11 @@ def tensorflow_like(model: str, seconds: float) -> float:
         for weight, gradient in zip(weights, strategy.run(replica, args=(x, labels))):
             weight.assign_sub(0.01 * gradient)
 
-    for _ in range(5):
-        step()
-    return measured(step, seconds)
+    return step
 
 
-def torch_ddp(model: str, seconds: float) -> float:
-    """Examples per second of PyTorch with DistributedDataParallel."""
+def torch_ddp(model: str) -> list[float]:
+    """Examples per second of PyTorch with DistributedDataParallel, with strong and with weak scaling."""
     import torch
     from torch import distributed, nn
 
@@ -118,33 +129,50 @@ def torch_ddp(model: str, seconds: float) -> float:
     }[model]()  # fmt: skip
     net = nn.parallel.DistributedDataParallel(net) if size > 1 else net
     shape = {"mlp_mnist": [784], "cnn": [1, 28, 28], "transformer": [32, 64]}[model]
-    x, labels = torch.randn([BATCH // size, *shape]), torch.randint(0, 10, [BATCH // size])
     optimizer = torch.optim.SGD(net.parameters(), 0.01)
 
-    def step():
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(net(x), labels).backward()
-        optimizer.step()
+    def training_step(batch):
+        x, labels = torch.randn([batch // size, *shape]), torch.randint(0, 10, [batch // size])
 
+        def step():
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), labels).backward()
+            optimizer.step()
+
+        return step
+
+    return [measured(training_step(batch), batch) for batch in (BATCH, BATCH * size)]
+
+
+def measured(step, batch: int) -> float:
+    """Examples per second, the best of several runs; all workers make the same number of steps."""
+    count, best = int(os.environ["BENCHMARK_STEPS"]), 0.0
     for _ in range(5):
         step()
-    return measured(step, seconds)
-
-
-def measured(step, seconds: float) -> float:
-    """Examples per second; all workers make the same number of steps."""
-    begin = time.perf_counter()
-    for _ in range(10):
-        step()
-    each = (time.perf_counter() - begin) / 10
-    count = int(os.environ.get("BENCHMARK_STEPS", 0)) or max(10, int(seconds / each))
-    best = 0.0
-    for _ in range(3):
+    for _ in range(5):
         begin = time.perf_counter()
         for _ in range(count):
             step()
-        best = max(best, BATCH * count / (time.perf_counter() - begin))
+        best = max(best, batch * count / (time.perf_counter() - begin))
     return best
+
+
+def one_worker_cost(model: str) -> float:
+    """The time of a step with a strategy of one worker, by the time without a strategy, in turns."""
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    strategies = (tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy())
+    steps = [training_step(model, strategy, BATCH) for strategy in strategies]
+    best = [1e9, 1e9]
+    for _ in range(40):
+        for number, step in enumerate(steps):
+            step()
+            begin = time.perf_counter()
+            for _ in range(10):
+                step()
+            best[number] = min(best[number], time.perf_counter() - begin)
+    return best[1] / best[0]
 
 
 def all_reduce_times() -> dict[int, tuple[float, float]]:
@@ -189,13 +217,13 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
-def run_library(library: str, model: str, workers: int, seconds: float, steps: int) -> float:
-    """Examples per second of all workers together, as the slowest one says."""
+def run_library(library: str, model: str, workers: int, steps: int) -> list[float]:
+    """Examples per second of all workers together, as the slowest one says, with strong and with weak scaling."""
     me = str(Path(__file__).resolve())
     base = {**os.environ, "BENCHMARK_STEPS": str(steps), "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    arguments = ["--worker", library, "--model", model, "--seconds", str(seconds)]
-    if library == "tapeflow":
-        base["PYTHONPATH"] = str(ROOT)
+    arguments = ["--worker", library, "--model", model]
+    if library.startswith("tapeflow"):
+        base |= {"PYTHONPATH": str(ROOT), "BENCHMARK_WIRE": library.partition("/")[2]}
         command = [sys.executable, "-m", "tapeflow", "run", "--workers", str(workers), me, *arguments]
         done = subprocess.run(command, env=base, capture_output=True, text=True, check=True)
         outputs = done.stdout.splitlines()
@@ -211,16 +239,17 @@ def run_library(library: str, model: str, workers: int, seconds: float, steps: i
                 subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             )
         outputs = [line for process in processes for line in process.communicate()[0].splitlines()]
-    return min(json.loads(line[line.index("{") :])["rate"] for line in outputs if "{" in line)
+    rates = [json.loads(line[line.index("{") :])["rates"] for line in outputs if "{" in line]
+    return [min(rank[number] for rank in rates) for number in range(2)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all-reduce", action="store_true")
-    parser.add_argument("--libraries", default="tapeflow,torch,tensorflow")
+    parser.add_argument("--one-worker", action="store_true")
+    parser.add_argument("--libraries", default="tapeflow,tapeflow/bfloat16,torch,tensorflow")
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--worker")
     parser.add_argument("--model")
@@ -230,7 +259,15 @@ def main() -> None:
         return
     if options.worker:
         run = torch_ddp if options.worker == "torch" else tensorflow_like
-        print(json.dumps({"rate": run(options.model, options.seconds)}), flush=True)
+        print(json.dumps({"rates": run(options.model)}), flush=True)
+        return
+    if options.one_worker:
+        sys.path.insert(0, str(ROOT))
+        import tapeflow
+
+        sys.modules["tensorflow"] = tapeflow
+        for model in options.models.split(","):
+            print(f"{model}: {one_worker_cost(model):.3f} times the time without a strategy", flush=True)
         return
     if options.all_reduce:
         me = str(Path(__file__).resolve())
@@ -242,17 +279,22 @@ def main() -> None:
             print(f"| {int(size):,} | {ours:,.1f} us | {raw:,.1f} us | {ours / raw:.2f} |")
         return
     print("Examples per second, best of several runs in turns; one thread in each process.\n")
-    print("| model | library | 1 process | 2 processes | scaling |\n|---|---|---:|---:|---:|")
+    print("| model | library | 1 process | 2 processes | strong scaling | 2 processes, batch x 2 | weak scaling |")
+    print("|---|---|---:|---:|---:|---:|---:|")
     for model in options.models.split(","):
-        best: dict[tuple[str, int], float] = {}
+        best: dict[tuple[str, int], list[float]] = {}
         for _ in range(options.rounds):
             for library in options.libraries.split(","):
                 for workers in (1, 2):
-                    rate = run_library(library, model, workers, options.seconds, options.steps)
-                    best[library, workers] = max(best.get((library, workers), 0.0), rate)
+                    rates = run_library(library, model, workers, options.steps)
+                    best[library, workers] = [max(pair) for pair in zip(rates, best.get((library, workers), rates))]
         for library in options.libraries.split(","):
-            one, two = best[library, 1], best[library, 2]
-            print(f"| {model} | {library} | {one:,.0f} | {two:,.0f} | {two / one:.2f} |", flush=True)
+            one, strong, weak = max(best[library, 1]), *best[library, 2]
+            print(
+                f"| {model} | {library} | {one:,.0f} | {strong:,.0f} | {strong / one:.2f} "
+                f"| {weak:,.0f} | {weak / one:.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """`tf.distribute` with one replica: what TensorFlow's default strategy gives."""
 
 import importlib
+import json
 
 import pytest
 
@@ -228,6 +229,23 @@ def test_hosts_of_slurm():
     assert expand_hosts("n[1-3,07],m2") == ["n1", "n2", "n3", "n07", "m2"]
 
 
+def test_the_processes_of_mpi_have_the_names_of_tf_config(monkeypatch):
+    from tapeflow._src.distribute.cluster import MpiClusterResolver
+
+    class Second:
+        rank, size = 1, 2
+
+    cluster = {"chief": ["a:1"], "worker": ["b:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
+    resolver = MpiClusterResolver(Second())
+    assert (resolver.task_type, resolver.task_id) == ("worker", 0)
+    assert resolver.cluster_spec().as_dict() == cluster
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"worker": ["a:1", "b:1", "c:1"]}}))
+    resolver = MpiClusterResolver(Second())
+    assert (resolver.task_type, resolver.task_id) == ("worker", 1)
+    assert resolver.cluster_spec().as_dict() == {"worker": ["rank-0", "rank-1"]}
+
+
 class Doubling:
     """A group of two processes with equal values."""
 
@@ -235,6 +253,9 @@ class Doubling:
 
     def __init__(self):
         self.log = []
+
+    def all_reduce(self, tensors, name, bfloat16):
+        return self.finish_all_reduce(self.start_all_reduce(tensors, name, bfloat16))
 
     def start_all_reduce(self, tensors, name, bfloat16):
         self.log.append(("start", tuple(tuple(tensor.shape) for tensor in tensors)))

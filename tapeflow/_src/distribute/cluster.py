@@ -111,16 +111,21 @@ def _address(address: str, layer: str | None) -> str:
 
 
 class MpiClusterResolver(ClusterResolver):
-    """The processes that a launcher of MPI started: workers, of which the first is the chief."""
+    """The processes that a launcher of MPI started, by the names that TF_CONFIG has for them if it names as many: a
+    chief first, if there is one, then the workers. Otherwise all are workers, and the first is the chief."""
 
     def __init__(self, group: Communicator) -> None:
-        self._group = group
-        self.task_type, self.task_id = "worker", group.rank
+        cluster = _tf_config().get("cluster", {})
+        named = {job: list(cluster[job]) for job in ("chief", "worker") if cluster.get(job)}
+        if sum(map(len, named.values())) != group.size:
+            named = {"worker": [f"rank-{rank}" for rank in range(group.size)]}
+        self._spec = ClusterSpec(named)
+        tasks = [(job, number) for job, addresses in named.items() for number in range(len(addresses))]
+        self.task_type, self.task_id = tasks[group.rank]
 
     def cluster_spec(self) -> ClusterSpec:
-        """The workers, as addresses that TF_CONFIG names, or by their rank."""
-        given = _tf_config().get("cluster", {}).get("worker")
-        return ClusterSpec({"worker": given or [f"rank-{rank}" for rank in range(self._group.size)]})
+        """The processes."""
+        return self._spec
 
 
 def _tf_config() -> dict[str, Any]:

@@ -50,13 +50,10 @@ def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str, 
     order = list(range(len(tensors)))
     if graph is not None:
         order.sort(key=lambda place: (_core.place_of(tensors[place]) or (None, 0, -1))[2])
-    messages = [
-        _Message(group, [tensors[place] for place in places], name, bfloat16)
-        for places in _buckets(tensors, order, bytes_per_pack)
-    ]
+    buckets = [[tensors[place] for place in places] for places in _buckets(tensors, order, bytes_per_pack)]
     if graph is None:
-        started = [group.start_all_reduce(message.tensors, name, bfloat16) for message in messages]
-        return [total for one in started for total in group.finish_all_reduce(one)]
+        return [total for bucket in buckets for total in group.all_reduce(bucket, name, bfloat16)]
+    messages = [_Message(group, bucket, name, bfloat16) for bucket in buckets]
     handles = []
     for message in messages:
         handles += host_call(message.start, message.tensors, [("int64", [])], effect=True)

@@ -55,6 +55,9 @@ class Communicator(Protocol):
     rank: int
     size: int
 
+    def all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
+        """The sums of tensors of one dtype over all processes; float32 may travel as bfloat16."""
+
     def start_all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> Any:
         """Starts to add tensors of one dtype over all processes; float32 may travel as bfloat16."""
 
@@ -78,6 +81,10 @@ class OneProcess:
     """The group of a program that was started alone."""
 
     rank, size = 0, 1
+
+    def all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
+        """The tensors."""
+        return tensors
 
     def start_all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
         """The tensors are the sums."""

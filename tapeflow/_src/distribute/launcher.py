@@ -28,7 +28,7 @@ def run_workers(
         raise SystemExit(f"tapeflow run: --workers must be at least 1; got {workers}")
     starter = _find_mpiexec()
     arguments = [*_launch_options(starter, workers, hosts, hostfile), sys.executable, "-m", "tapeflow", "run", *command]
-    environment = {**os.environ, _OUTPUT: output}
+    environment = {"OMPI_MCA_osc": "^ucx", **os.environ, _OUTPUT: output}  # it complains where there is no such network
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # Open MPI refuses root otherwise, as containers are
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     for attempt in range(restarts + 1):

@@ -47,6 +47,10 @@ class MpiWorld(abc.ABC):
         """Starts to add tensors of one dtype."""
 
     @abc.abstractmethod
+    def all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
+        """The sums of tensors of one dtype."""
+
+    @abc.abstractmethod
     def finish_all_reduce(self, started: Any) -> list[Any]:
         """Waits for the sums."""
 

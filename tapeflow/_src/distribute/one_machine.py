@@ -76,6 +76,10 @@ class OneMachine(MpiWorld):
             checksum = self._checksums[name] = _checksum(name.partition(" of ")[0])
         return Started(self._window.start(checksum, tensors, bfloat16), name, tensors)
 
+    def all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
+        """Copies and adds piece by piece."""
+        return self.finish_all_reduce(self.start_all_reduce(tensors, name, bfloat16))
+
     def finish_all_reduce(self, started: Started) -> list[Any]:
         """Adds what all have copied."""
         sums = self._window.finish(started.number, _SLICE)
