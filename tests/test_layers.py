@@ -50,6 +50,7 @@ PYTHON_LAYERS = [
     {"compat.lazy_names"},
     {"assembly"},
     {"__init__"},
+    {"array_api"},
     {"__main__"},
 ]
 
@@ -92,7 +93,7 @@ def layer_of(module: str) -> str:
     """The layer of a dotted name: `tapeflow._src.ops.nn` is in ops, `tapeflow` and its public names are __init__."""
     parts = module.split(".")
     if parts[1:2] != ["_src"]:
-        return "__main__" if parts[1:2] == ["__main__"] else "__init__"
+        return parts[1] if parts[1:2] in (["__main__"], ["array_api"]) else "__init__"
     room, *below = parts[2:] or ["assembly"]
     return f"compat.{below[0]}" if room == "compat" and below else room
 

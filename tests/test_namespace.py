@@ -141,7 +141,7 @@ def test_dir_is_the_surface(path):
     stored = {line.partition("(")[0].partition(" = ")[0] for line in SURFACE.read_text().splitlines()}
     expected = {line[len(below) :].partition(".")[0] for line in stored if line.startswith(below)}
     if not path:
-        expected |= {"keras", "losses", "metrics", "optimizers", "initializers"}
+        expected |= {"array_api", "keras", "losses", "metrics", "optimizers", "initializers"}
     if path == "compat":
         expected.add("v2")
     shown = {name for name in dir(module) if not (name.startswith("__") and name.endswith("__"))}

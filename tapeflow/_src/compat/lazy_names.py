@@ -72,5 +72,6 @@ public_later(
 
 for _path in ("keras", "losses", "metrics", "optimizers", "initializers"):
     package_later(_path, "tapeflow._src.compat.tensorflow.keras")
+package_later("array_api", "tapeflow._src.array_api.loading")
 
 offer_inner_modules("tapeflow._src.compat.tensorflow.inner_modules.table")

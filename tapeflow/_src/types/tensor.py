@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -154,6 +155,10 @@ def _dlpack_device(self: Any) -> tuple[int, int]:
     return (1, 0)
 
 
+def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    return importlib.import_module("tapeflow.array_api").namespace(api_version)
+
+
 def _complex(self: Any) -> complex:
     return complex(self.numpy().item() if self.shape.rank else self.numpy())
 
@@ -184,6 +189,7 @@ _ARRAY_MEMBERS: dict[str, Any] = {
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
     "__complex__": _complex,
+    "__array_namespace__": _array_namespace,
 }
 
 
