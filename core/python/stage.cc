@@ -1,6 +1,7 @@
 // Where operations go while a function is traced, and the nodes of control flow and of lists of tensors.
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 #include "control_flow/control_ops.h"
 #include "control_flow/list_ops.h"
@@ -163,7 +164,27 @@ PyObject* known_elements_of(PyObject*, PyObject* o) {
   });
 }
 
+// constant_of(tensor): the tensor that a constant of a graph holds, also through identities; None for other values.
+PyObject* constant_of(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    if (!is_tensor(o) || !tensor_of(o).symbolic()) Py_RETURN_NONE;
+    const Symbol& symbol = tensor_of(o).body()->symbol();
+    const auto* graph = static_cast<const Graph*>(symbol.graph);
+    if (!graph) Py_RETURN_NONE;
+    for (ValueId v = symbol.value;;) {
+      const Value& value = graph->values[v];
+      if (value.node == Value::kConstant) return wrap(value.tensor);
+      if (value.node < 0) Py_RETURN_NONE;
+      const Node& node = graph->nodes[size_t(value.node)];
+      if (node.op == &constant_op()) return wrap(constant_in(node.params.at(0)));
+      if (!node.op || std::string_view(node.op->name) != "Identity") Py_RETURN_NONE;
+      v = node.inputs[0];
+    }
+  });
+}
+
 PyMethodDef functions[] = {
+    {"constant_of", constant_of, METH_O, nullptr},
     {"known_elements", known_elements_of, METH_O, nullptr},
     {"add_case", case_node, METH_VARARGS, nullptr},
     {"add_while", while_node, METH_VARARGS, nullptr},

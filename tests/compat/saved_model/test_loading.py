@@ -206,3 +206,44 @@ def test_a_damaged_file_is_named(tmp_path):
         tf.saved_model.load(folder)
     with pytest.raises(OSError, match="SavedModel file does not exist at"):
         tf.saved_model.load(tmp_path / "absent")
+
+
+def test_operations_of_many_kinds_give_tensorflows_values(tmp_path):
+    folder, expected = unpacked("kinds", tmp_path)
+    module = tf.saved_model.load(folder)
+    names = sorted({key.partition("_y")[0] for key in expected if "_y" in key})
+    assert len(names) == 10
+    for name in names:
+        count = sum(key.startswith(f"{name}_x") for key in expected)
+        given = [expected[f"{name}_x{i}"] for i in range(count)]
+        tensors = [tf.constant(x.tolist() if x.dtype.kind in "SU" else x) for x in given]
+        with tf.GradientTape() as tape:
+            tape.watch([x for x in tensors if x.dtype.is_floating])
+            y = getattr(module, name)(*tensors)
+        for number, found in enumerate(tf.nest.flatten(y, expand_composites=True)):
+            wanted = expected[f"{name}_y{number}"]
+            if found.dtype == tf.string:
+                assert found.numpy().tolist() == wanted.astype("S").tolist(), name
+            else:
+                close(found, wanted)
+        if f"{name}_dx" in expected:
+            close(tape.gradient(y, tensors[0]), expected[f"{name}_dx"])
+
+
+def test_loops_and_conditions_of_tensorflow_1(tmp_path):
+    folder, expected = unpacked("frames", tmp_path)
+    model = tf.saved_model.load(folder)
+    x = tf.constant(expected["x"])
+    for key in ("nested", "chosen", "rows"):
+        with tf.GradientTape() as tape:
+            y = model.signatures["serving_default"](x=x)[key]
+            total = tf.reduce_sum(y)
+        close(y, expected[f"y_{key}"])
+        (dw,) = tape.gradient(total, model.trainable_variables, unconnected_gradients="zero")
+        close(dw, expected[f"dw_{key}"])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(folder)).signature_def["serving_default"]
+        names = {key: info.name for key, info in signature.outputs.items()}
+        found = session.run(names, {signature.inputs["x"].name: expected["x"]})
+    for key, y in found.items():
+        close(y, expected[f"y_{key}"])

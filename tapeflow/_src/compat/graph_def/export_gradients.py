@@ -82,7 +82,8 @@ def _write_rule(
 
     name = functions.fresh_name("internal_grad_fn")
     resources = functions.add(data, name, body=body)
-    gradients = [TensorSpec(x.shape, x.dtype) if kind else None for x, kind in zip(sources, kinds)]
+    gradients: list[TensorSpec | None] = [None] * outputs
+    gradients += [TensorSpec(x.shape, x.dtype) if kind else None for x, kind in zip(sources, kinds)]
     return GradientFunction(
         name,
         op_type,
@@ -90,7 +91,7 @@ def _write_rule(
         [f"{ref.node}:{ref.flat_place}" for ref in captured],
         list(resources),
         [TensorSpec(ref.shape, ref.dtype) for ref in refs[: outputs + inputs]],
-        [None] * outputs + gradients,
+        gradients,
     )
 
 

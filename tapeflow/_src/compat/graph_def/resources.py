@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
+from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.lookup.initializers import TextFileInitializer
@@ -167,6 +168,10 @@ def _size(step: Step, values: list[Any], context: Context) -> Any:
 @handles("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
 def _from_file(step: Step, values: list[Any], context: Context) -> Any:
     table, filename = values
+    if _core.is_symbolic(filename):  # in a graph of TensorFlow 1: the path of an asset, a constant
+        filename = find_public("get_static_value")(filename)
+        if filename is None:
+            raise NotImplementedError("a table whose file is computed when the graph runs")
     size = step.attributes.get("vocab_size", -1)
     lines = TextFileInitializer(
         filename,

@@ -57,8 +57,8 @@ def _greedy(inputs: Any, lengths: Any, merge: bool, blank: int) -> CTCGreedyDeco
 
 def _beam(inputs: Any, lengths: Any, width: int, paths: int, merge: bool) -> CTCBeamSearchDecoder:
     found, scores = ctc.beam_search_paths(inputs, lengths, width, paths, merge)
-    parts = ([getattr(path, name) for path in found] for name in ("indices", "values", "dense_shape"))
-    return CTCBeamSearchDecoder(*parts, scores)
+    indices, values, shapes = ([getattr(p, name) for p in found] for name in ("indices", "values", "dense_shape"))
+    return CTCBeamSearchDecoder(indices, values, shapes, scores)
 
 
 _OPTIONS = "preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False"

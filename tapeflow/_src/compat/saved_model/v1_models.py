@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src.compat.graph_def.attributes import python_value
+from tapeflow._src.compat.graph_def.frames import without_frames, without_savers
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, called_functions, check_nodes
 from tapeflow._src.compat.graph_def.program import Program
 from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap, asset_path
@@ -27,9 +28,6 @@ from tapeflow._src.types.tensor_spec import TensorSpec
 from tapeflow._src.variables import Variable
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
-_OF_SAVERS = frozenset(
-    ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "SaveSlices", "Save", "Restore")
-)
 _INITIALIZERS = ("__saved_model_init_op", "saved_model_main_op", "legacy_init_op")
 
 
@@ -54,10 +52,19 @@ def _variable_nodes(meta_graph: Any, bundle: Bundle | None) -> list[tuple[Any, s
     ]  # fmt: skip
 
 
+def _roots(meta_graph: Any) -> list[str]:
+    """The nodes that signatures, variables and initialisation name."""
+    tensors = [info for s in meta_graph.signature_def.values() for info in (*s.inputs.values(), *s.outputs.values())]
+    variables = [node.name for node in meta_graph.graph_def.node if node.op in _VARIABLES]
+    assets = [entry.tensor_info.name.partition(":")[0] for entry in meta_graph.asset_file_def]
+    return [*(info.name.partition(":")[0] for info in tensors), *variables, *assets, *_initializers(meta_graph)]
+
+
 class V1Loader:
     """Makes functions of the signatures of one graph."""
 
     def __init__(self, meta_graph: Any, folder: str) -> None:
+        meta_graph.graph_def.CopyFrom(without_frames(meta_graph.graph_def, _roots(meta_graph)))
         self._meta, self._folder = meta_graph, folder
         self._library = FunctionLibrary(meta_graph.graph_def.library, f"SavedModel {folder}")
         self._resources: dict[str, Any] = {}
@@ -149,19 +156,6 @@ class V1Loader:
 # ---- sessions
 
 
-def _without_savers(graph_def: Any) -> Any:
-    """The nodes that do not save or restore, nor wait for nodes that do."""
-    left_out: set[str] = {node.name for node in graph_def.node if node.op in _OF_SAVERS}
-    size = -1
-    while size != len(left_out):
-        size = len(left_out)
-        for node in graph_def.node:
-            if any(text.lstrip("^").partition(":")[0] in left_out for text in node.input):
-                left_out.add(node.name)
-    kept = [node for node in graph_def.node if node.name not in left_out]
-    return messages.GraphDef(node=kept, library=graph_def.library, versions=graph_def.versions)
-
-
 @public("compat.v1.saved_model.load", "compat.v1.saved_model.loader.load")
 def load_into_session(
     sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any
@@ -178,7 +172,7 @@ def load_into_session(
     """
     folder = os.fspath(export_dir)
     meta_graph = read_meta_graph(folder, tags)
-    definition, bundle = _without_savers(meta_graph.graph_def), _bundle(folder)
+    definition, bundle = without_savers(without_frames(meta_graph.graph_def, _roots(meta_graph))), _bundle(folder)
     paths: Mapping[str, Any] = {
         entry.tensor_info.name: asset_path(folder, entry.filename) for entry in meta_graph.asset_file_def
     }

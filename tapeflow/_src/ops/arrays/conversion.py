@@ -169,6 +169,9 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         if isinstance(tensor, _core.Tensor):
             return tensor.numpy()
         return None if is_tensor(tensor) else tensor
+    constant = _core.constant_of(tensor)
+    if constant is not None:
+        return constant.numpy()
     known = _core.known_elements(tensor) if tensor.dtype.is_integer else None
     if known is None or (None in known and not partial):
         return None

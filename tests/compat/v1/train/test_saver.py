@@ -21,7 +21,7 @@ def test_a_new_session_goes_on_where_the_old_one_ended(tmp_path):
         assert [p[-1] for p in saver.last_checkpoints] == ["3", "4"]
         assert sorted(p.name for p in tmp_path.iterdir()) == [
             "checkpoint",
-            *(f"model-{i}.{end}" for i in (3, 4) for end in ("data-00000-of-00001", "index")),
+            *(f"model-{i}.{end}" for i in (3, 4) for end in ("data-00000-of-00001", "index", "meta")),
         ]
         state = tf.train.get_checkpoint_state(str(tmp_path))
         assert state.all_model_checkpoint_paths == saver.last_checkpoints

@@ -9,8 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import control_flow, effects, resources, tensor_lists  # noqa: F401  register handlers
+from tapeflow._src.compat.graph_def import (  # noqa: F401  register handlers
+    control_flow,
+    effects,
+    resources,
+    tensor_arrays,
+    tensor_lists,
+)
 from tapeflow._src.compat.graph_def.attributes import python_value
+from tapeflow._src.compat.graph_def.frames import without_frames
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, check_nodes
 from tapeflow._src.compat.graph_def.program import Program, run_node
 from tapeflow._src.compat.v1.graph.graph import Graph, get_default_graph
@@ -107,7 +114,8 @@ class _Import:
             if other != number and graph.node(other) is not None:
                 inner = _core.Graph.unique_name(graph, f"{full}/{graph.node(other)[0]}")
                 graph.set_node_name(other, inner)
-        graph.set_node_name(number, full)
+        if number >= first or any(isinstance(x, Tensor) for x in outputs):
+            graph.set_node_name(number, full)
         self.operation_by_name[node.name] = operation_of(graph, number)
         self.outputs_by_name[node.name] = outputs
 
@@ -167,6 +175,7 @@ def import_graph_def(
         raise TypeError(f"Argument `graph_def` must be a GraphDef proto. Received: {type(graph_def).__name__}")
     if input_map is not None and not isinstance(input_map, Mapping):
         raise TypeError("Argument `input_map` must be a dictionary mapping strings to Tensor objects.")
+    graph_def = without_frames(graph_def)
     graph = _core.current_graph()
     if graph is None or not graph.takes_everything:
         if graph is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.compat.v1.train.meta_graph_export import export_meta_graph
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle, delete_bundle, write_bundle
@@ -97,7 +99,10 @@ class Saver:
         if sess is None and session_graph() is not None:
             raise TypeError(f"'sess' must be a Session; {sess}")
         with self._one_writer:
-            return self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
+            path = self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
+            if write_meta_graph and sess is not None:
+                export_meta_graph(f"{path}.{meta_graph_suffix}", graph=sess.graph)
+            return path
 
     def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
@@ -137,6 +142,8 @@ class Saver:
                 self._next_to_keep += self._keep_seconds
             else:
                 delete_bundle(oldest)
+                with suppress(FileNotFoundError):
+                    os.remove(f"{oldest}.meta")
         write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self._last_checkpoints), latest_filename)
 
     # ---- the checkpoints that are kept

@@ -1,0 +1,175 @@
+"""Writes `kinds.zip` and `frames.zip` with TensorFlow 2.21: operations of many kinds, and loops of TensorFlow 1.
+
+.peers/bin/python tests/compat/saved_model/tensorflow_files/make_kinds.py
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+FOLDER = Path(__file__).parent
+v1 = tf.compat.v1
+
+
+def numbers(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.RandomState(seed).randn(*shape).astype(np.float32)
+
+
+def example() -> bytes:
+    feature, lists = tf.train.Feature, tf.train
+    parts = {
+        "a": feature(float_list=lists.FloatList(value=[1.0, 2.0])),
+        "b": feature(bytes_list=lists.BytesList(value=[b"x", b"y"])),
+        "c": feature(int64_list=lists.Int64List(value=[1, -2, 300])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=parts)).SerializeToString()
+
+
+FEATURES = {
+    "a": tf.io.FixedLenFeature([2], tf.float32),
+    "b": tf.io.VarLenFeature(tf.string),
+    "c": tf.io.RaggedFeature(tf.int64),
+    "d": tf.io.FixedLenFeature([], tf.string, default_value="none"),
+}
+TEXT, LOGITS, NUMBERS = tf.TensorSpec([None], tf.string), tf.TensorSpec([5, 1, 4]), tf.TensorSpec([None, 3])
+
+
+class Kinds(tf.Module):
+    """One function for each kind of operation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream = tf.random.Generator.from_seed(3)
+        self.v = tf.Variable(numbers(4, 2))
+
+    @tf.function(input_signature=[TEXT])
+    def examples(self, data):
+        return tf.io.parse_example(data, FEATURES)
+
+    @tf.function(input_signature=[TEXT])
+    def points(self, text):
+        return tf.strings.unicode_decode(text, "UTF-8").to_tensor(-1)
+
+    @tf.function(input_signature=[TEXT])
+    def grams(self, text):
+        return tf.strings.ngrams(tf.strings.split(text), 2).to_tensor("")
+
+    @tf.function(input_signature=[LOGITS])
+    def sparse_ctc(self, logits):
+        return tf.nn.ctc_loss(tf.sparse.from_dense([[1, 2, 2]]), logits, None, [5], blank_index=-1)
+
+    @tf.function(input_signature=[LOGITS])
+    def dense_ctc(self, logits):
+        return tf.nn.ctc_loss(tf.constant([[1, 2, 2]]), logits, [3], [5], blank_index=0)
+
+    @tf.function(input_signature=[LOGITS])
+    def decoded(self, logits):
+        return tf.sparse.to_dense(tf.nn.ctc_greedy_decoder(logits, [5])[0][0])
+
+    @tf.function(input_signature=[])
+    def drawn(self):
+        return self.stream.normal([3]), self.stream.uniform([3], 0, 10, tf.int32)
+
+    @tf.function(input_signature=[])
+    def sliced(self):
+        self.v[0].assign([5.0, 5.0])
+        return self.v.read_value()
+
+    @tf.function(input_signature=[NUMBERS])
+    def gradient(self, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.nn.softmax(x)[:, 1:] ** 2) + tf.reduce_sum(tf.gather(x, [0, 0]))
+        return tape.gradient(y, x)
+
+    @tf.function(input_signature=[NUMBERS])
+    def crossed(self, x):
+        words = tf.strings.as_string(tf.cast(x * 10, tf.int32))[:, :2]
+        return tf.sparse.to_dense(tf.sparse.cross_hashed([words, words], 100))
+
+
+CALLS = {
+    "examples": [np.array([example()] * 2, object)],
+    "points": [np.array(["añb", ""], object)],
+    "grams": [np.array(["a b c", "d"], object)],
+    "sparse_ctc": [numbers(5, 1, 4)],
+    "dense_ctc": [numbers(5, 1, 4)],
+    "decoded": [numbers(5, 1, 4)],
+    "drawn": [],
+    "sliced": [],
+    "gradient": [numbers(3, 3)],
+    "crossed": [numbers(3, 3)],
+}
+
+
+def kinds(folder: Path) -> dict[str, np.ndarray]:
+    tf.saved_model.save(Kinds(), str(folder))
+    loaded, found = tf.saved_model.load(str(folder)), {}
+    for name, arrays in CALLS.items():
+        tensors = [tf.constant(a.tolist() if a.dtype == object else a) for a in arrays]
+        with tf.GradientTape() as tape:
+            tape.watch([t for t in tensors if t.dtype.is_floating])
+            y = getattr(loaded, name)(*tensors)
+        flat = tf.nest.flatten(y, expand_composites=True)
+        for number, array in enumerate(arrays):
+            found[f"{name}_x{number}"] = np.array(array.tolist()) if array.dtype == object else array
+        for number, value in enumerate(flat):
+            value = value.numpy()
+            found[f"{name}_y{number}"] = np.array(value.tolist()) if value.dtype == object else value
+        if name.endswith("ctc"):
+            found[f"{name}_dx"] = tape.gradient(y, tensors[0]).numpy()
+    return found
+
+
+def frames(folder: Path) -> dict[str, np.ndarray]:
+    """A loop in a loop, a condition in a loop, conditions in each other, and an array that a loop writes."""
+    v1.disable_control_flow_v2()
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.disable_resource_variables()
+        x = v1.placeholder(tf.float32, [None], name="x")
+        w = v1.get_variable("w", [], initializer=v1.constant_initializer(0.5))
+
+        def outer(i, y):
+            inner = v1.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, z * w + 1.0), [0, y])[1]
+            return i + 1, v1.cond(tf.equal(i % 2, 0), lambda: inner * w, lambda: inner + x)
+
+        nested = v1.while_loop(lambda i, y: i < 3, outer, [0, x])[1]
+        chosen = v1.cond(
+            tf.reduce_sum(x) > 100,
+            lambda: tf.constant(1.0),
+            lambda: v1.cond(x[0] > 0, lambda: x[0] * 2, lambda: x[1] * w),
+        )
+        array = tf.TensorArray(tf.float32, 3)
+        step = lambda t, y, a: (t + 1, tf.tanh(y * w) + x, a.write(t, y))  # noqa: E731
+        rows = v1.while_loop(lambda t, *_: t < 3, step, [0, x, array])[2].stack()
+        outputs = {"nested": nested, "chosen": chosen, "rows": rows}
+        session.run(v1.global_variables_initializer())
+        given = numbers(2)
+        found = {"x": given, **{f"y_{k}": v for k, v in session.run(outputs, {x: given}).items()}}
+        v1.saved_model.simple_save(session, str(folder), {"x": x}, outputs)
+        totals = [tf.reduce_sum(y) for y in outputs.values()]
+        for key, total in zip(outputs, totals):
+            found[f"dw_{key}"] = session.run(v1.gradients(total, [w])[0], {x: given})
+    return found
+
+
+def main() -> None:
+    for name, make in (("kinds", kinds), ("frames", frames)):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model"
+            expected = make(model)
+            np.savez(model / "expected.npz", **expected)
+            with zipfile.ZipFile(FOLDER / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as file:
+                for path in sorted(model.rglob("*")):
+                    if path.is_file():
+                        file.write(path, path.relative_to(model))
+        print(name, sorted(expected))
+
+
+if __name__ == "__main__":
+    main()
