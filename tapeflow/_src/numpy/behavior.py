@@ -9,7 +9,9 @@ from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, public, registered_definitions
 from tapeflow._src.numpy.arithmetic import around
 from tapeflow._src.numpy.arrays import clip, reshape, transpose
+from tapeflow._src.numpy.conversion_modes import set_dtype_conversion_mode
 from tapeflow._src.numpy.indexing import needs_numpy_rules, take_like_numpy
+from tapeflow._src.numpy.weak_types import state
 from tapeflow._src.ops.arrays.conversion import cast
 
 # Python's operators, and the function of tf.experimental.numpy that each becomes.
@@ -61,22 +63,28 @@ def _indexed(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 @public("experimental.numpy.experimental_enable_numpy_behavior")
 def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: str = "legacy") -> None:
-    """Gives tensors NumPy's methods and lets operators mix dtypes as NumPy does, from now on in this process.
+    """Gives tensors NumPy's methods and lets operators mix dtypes, from now on in this process.
+
+    In the mode "legacy" dtypes mix as NumPy has it. In "all" and "safe" numbers without a dtype are weak and give way
+    to the dtypes beside them; "safe" refuses promotions that may lose values or double the width. With
+    `prefer_float32`, Python's floats count as float32.
 
     >>> tf.experimental.numpy.experimental_enable_numpy_behavior
     <function experimental_enable_numpy_behavior at ...>
     """
-    if prefer_float32 or dtype_conversion_mode != "legacy":
-        raise NotImplementedError(
-            "experimental_enable_numpy_behavior: only prefer_float32=False and dtype_conversion_mode='legacy' exist, "
-            "for other modes need tensors of a weak dtype, which are not there; "
-            f"got {prefer_float32} and {dtype_conversion_mode!r}"
-        )
+    state.prefer_float32 = prefer_float32
+    take_numpy_behavior()
+    set_dtype_conversion_mode(dtype_conversion_mode)
+
+
+def take_numpy_behavior() -> None:
+    """Gives tensors and variables NumPy's methods and operators; once."""
+    if "operators" in _changed:
+        return
+    _changed.add("operators")
     functions: dict[str, Any] = registered_definitions()
-    if "__getitem__" not in _changed:
-        _changed.add("__getitem__")
-        for cls in (_core.Tensor, find_public("Variable")):
-            setattr(cls, "__getitem__", _indexed(cls.__getitem__))  # noqa: B010
+    for cls in (_core.Tensor, find_public("Variable")):
+        setattr(cls, "__getitem__", _indexed(cls.__getitem__))  # noqa: B010
     for cls in (_core.Tensor, _core.Variable):
         for name, path in _OPERATORS.items():
             function = functions[f"experimental.numpy.{path}"]

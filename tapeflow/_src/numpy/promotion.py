@@ -10,9 +10,10 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
+from tapeflow._src.numpy.weak_types import state
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import arithmetic as arithmetic
-from tapeflow._src.types.dtypes import as_dtype, float64
+from tapeflow._src.types.dtypes import as_dtype, float32, float64
 
 _WEAK = (bool, int, float, complex)
 boolean = as_dtype("bool")
@@ -25,7 +26,11 @@ def _kind(value: Any) -> Any:
     """What `np.result_type` is asked about: a dtype, or a Python number, which gives way to the dtypes beside it."""
     if _core.is_tensor(value):
         return value.dtype.as_numpy_dtype
+    if getattr(value, "is_weak", False):
+        return value.dtype.as_numpy_dtype
     if isinstance(value, _WEAK):
+        if state.prefer_float32 and isinstance(value, float | complex) and not isinstance(value, np.generic):
+            return np.dtype(np.float32 if isinstance(value, float) else np.complex64)
         return type(value)(0)
     if isinstance(value, list | tuple):
         kinds = [_kind(v) for v in value]
@@ -44,7 +49,7 @@ def promoted(*values: Any, floats: bool = False) -> list[Any]:
     """The values as tensors of their common dtype; with `floats`, integers become float64."""
     dtype = as_dtype(_joined([_kind(v) for v in values]))
     if floats and (dtype.is_integer or dtype.is_bool):
-        dtype = float64
+        dtype = float32 if state.prefer_float32 else float64
     return [cast(tensor_of(v), dtype) for v in values]
 
 
@@ -53,6 +58,8 @@ def tensor_of(value: Any) -> Any:
         return convert_to_tensor(value)
     if isinstance(value, list | tuple) and any(_core.is_tensor(v) for v in value):
         return primitives.Pack(promoted(*value))
+    if state.prefer_float32 and isinstance(value, float | complex | list | tuple):
+        return convert_to_tensor(np.asarray(value, dtype=_joined([_kind(value)])))
     return convert_to_tensor(np.asarray(value))
 
 

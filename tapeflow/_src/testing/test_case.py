@@ -203,7 +203,7 @@ class TestCase(Assertions):
     def _array(self, value: Any) -> np.ndarray:
         if isinstance(value, IndexedSlices | SparseTensor):
             self.fail(f"{type(value).__name__} is no array; compare its parts")
-        if hasattr(value, "read_value") or _core.is_tensor(value):
+        if hasattr(value, "read_value") or _core.is_tensor(value) or getattr(value, "is_weak", False):
             value = self.evaluate(value)
         elif hasattr(value, "numpy"):
             value = value.numpy()

@@ -16,6 +16,9 @@ from tapeflow._src.compat.tensorflow.inner_modules.variable_values import conver
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations, training
 from tapeflow._src.function.autograph.builtins import call_builtin
 from tapeflow._src.namespace import find_public
+from tapeflow._src.numpy import conversion_modes, weak_types
+from tapeflow._src.numpy.behavior import take_numpy_behavior
+from tapeflow._src.numpy.weak_tensor import EagerWeakTensor, GraphWeakTensor, WeakTensor, maybe_weak
 from tapeflow._src.ops.linalg.operators.operator import solve_broadcast
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.sparse_tensor import SparseTensor
@@ -207,6 +210,25 @@ names_by_path: dict[str, dict[str, Any]] = {
         "is_broadcast_compatible": is_broadcast_compatible,
     },
     "python.framework.composite_tensor": {"convert_variables_to_tensors": convert_variables_to_tensors},
+    "python.framework.flexible_dtypes": {
+        "PromoMode": weak_types.PromoMode,
+        "_BINARY_DTYPE_RES_FULL": weak_types.promotion_table(),
+        "_BINARY_DTYPE_RES_HALF": weak_types.promotion_table(),
+        "result_type": weak_types.result_type,
+    },
+    "python.framework.ops": {
+        "PromoMode": weak_types.PromoMode,
+        "get_dtype_conversion_mode": conversion_modes.get_dtype_conversion_mode,
+        "is_auto_dtype_conversion_enabled": conversion_modes.is_auto_dtype_conversion_enabled,
+        "promo_mode_enum_to_string": conversion_modes.promo_mode_enum_to_string,
+        "set_dtype_conversion_mode": conversion_modes.set_dtype_conversion_mode,
+    },
+    "python.framework.weak_tensor": {
+        "EagerWeakTensor": EagerWeakTensor,
+        "GraphWeakTensor": GraphWeakTensor,
+        "WeakTensor": WeakTensor,
+        "convert_to_weak_tensor_or_tensor": maybe_weak,
+    },
     "python.framework.random_seed": {"DEFAULT_GRAPH_SEED": 87654321},
     "python.framework.sparse_tensor": {"is_sparse": is_sparse},
     "python.framework.test_combinations": {"generate": test_combinations.generate_for},
@@ -221,6 +243,7 @@ names_by_path: dict[str, dict[str, Any]] = {
         "tensor_equals": tensor_equals,
         "tensor_not_equals": tensor_not_equals,
     },
+    "python.ops.numpy_ops.np_math_ops": {"enable_numpy_methods_on_tensor": take_numpy_behavior},
     "python.ops.ragged.ragged_factory_ops": {
         "constant_value": find_public("compat.v1.ragged.constant_value"),
         "placeholder": find_public("compat.v1.ragged.placeholder"),

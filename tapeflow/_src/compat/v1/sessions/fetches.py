@@ -115,6 +115,8 @@ class Fetches:
             return self._visit_parts(IndexedSlicesValue, (item.values, item.indices, item.dense_shape))
         if isinstance(item, SparseTensor):
             return self._visit_parts(SparseTensorValue, (item.indices, item.values, item.dense_shape))
+        if getattr(item, "is_weak", False):
+            return self._visit(item.to_tensor())
         if isinstance(item, RaggedTensor):
             inner = [self._visit(part) for part in (item.flat_values, *item.nested_row_splits)]
             return lambda values: _ragged_value(*(part(values) for part in inner))
