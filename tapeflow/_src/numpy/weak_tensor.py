@@ -57,7 +57,9 @@ class WeakTensor(BatchableExtensionType):
     @classmethod
     def from_tensor(cls, tensor: Any) -> WeakTensor:
         """A weak tensor of the elements of a tensor."""
-        return cls(convert_to_tensor(tensor))
+        make: Any = cls
+        made: WeakTensor = make(convert_to_tensor(tensor))
+        return made
 
     def to_tensor(self) -> Any:
         """The tensor, whose dtype counts."""
