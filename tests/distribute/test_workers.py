@@ -49,8 +49,18 @@ def test_sums_of_all_sizes(how, workers):
     assert [done.lines(rank) for rank in range(workers)] == [["all equal"]] * workers
 
 
-def alone(*args):
-    path = str(launch.PROGRAMS / "training.py")
+def test_loops_of_programs_are_the_same_on_processors_and_processes():
+    expected = alone("mirrored", program="loops")
+    assert expected[-1] == "sizes [20.0, 20.0, 10.0]"
+    assert [line.split()[0] for line in expected] == ["eager", "function", "sparse", "variables", "merged", "sizes"]
+    done = launch.run("loops", "workers")
+    assert done.code == 0, done.err
+    assert done.lines(0) == done.lines(1)
+    np.testing.assert_allclose(numbers(done.lines(0)), numbers(expected), rtol=1e-3, atol=1e-3)
+
+
+def alone(*args, program="training"):
+    path = str(launch.PROGRAMS / f"{program}.py")
     command = [sys.executable, "-m", "tapeflow", "run", path, *args]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=launch.environment())
     assert done.returncode == 0, done.stderr
