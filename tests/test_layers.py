@@ -43,6 +43,7 @@ PYTHON_LAYERS = [
     {"distribute"},
     {"compat.raw_ops"},
     {"compat.graph_def"},
+    {"compat.onnx"},
     {"compat.v1"},
     {"compat.saved_model"},
     {"testing"},

@@ -55,6 +55,8 @@ public_later(
         "HistogramProto", "Summary", "Event",
     )),
 )  # fmt: skip
+public_later("tapeflow._src.compat.onnx.exporting", "experimental.to_onnx")
+public_later("tapeflow._src.train.safetensors_files", "experimental.save_safetensors", "experimental.load_safetensors")
 public_later(
     "tapeflow._src.compat.saved_model.v1_models", "compat.v1.saved_model.load", "compat.v1.saved_model.loader.load"
 )
