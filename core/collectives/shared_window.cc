@@ -1,6 +1,7 @@
 #include "collectives/shared_window.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int kSharesFrom = 4;             // ranks: with fewer, each rank adds everything, which saves a meeting
 constexpr int kSpins = 2000;               // looks before a waiting process offers its core to others
+constexpr int kCrowdedSpins = 10;          // the same where there are fewer cores than processes
 constexpr double kYieldFor = 0.004;        // seconds, before it sleeps
 constexpr size_t kWorthTiming = 32 << 10;  // bytes of a piece
 constexpr uint64_t kTryOtherEvery = 64;    // large pieces
@@ -38,7 +40,8 @@ SharedWindow::SharedWindow(std::vector<void*> segments, int rank, size_t bytes)
     : segments_(std::move(segments)),
       rank_(rank),
       slots_((bytes - sizeof(Control)) / kSlotBytes),
-      in_shares_(segments_.size() >= size_t(kSharesFrom)) {}
+      in_shares_(segments_.size() >= size_t(kSharesFrom)),
+      spins_(long(segments_.size()) > sysconf(_SC_NPROCESSORS_ONLN) ? kCrowdedSpins : kSpins) {}
 
 std::atomic<uint64_t>& SharedWindow::mark(int rank, uint64_t message) const {
   auto* marks = reinterpret_cast<std::atomic<uint64_t>*>(control(rank).marks);
@@ -101,13 +104,13 @@ SharedWindow::State SharedWindow::finish(uint64_t message, double seconds) {
   bool ended;
   {
     const std::lock_guard lock(mutex_);
-    ended = (messages_.empty() || messages_.back().pieces <= 1) && work(kSpins);
+    ended = (messages_.empty() || messages_.back().pieces <= 1) && work(spins_);
   }
   if (!ended) {
     Unlocked unlocked;
     const std::lock_guard lock(mutex_);
     const auto begin = Clock::now();
-    while (!work(kSpins)) {
+    while (!work(spins_)) {
       const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
       if (waited > seconds) break;
       if (waited < kYieldFor)

@@ -88,7 +88,8 @@ class SharedWindow {
   const std::vector<void*> segments_;
   const int rank_;
   const uint64_t slots_;
-  const bool in_shares_;          // each rank adds its share of a piece, and all collect them
+  const bool in_shares_;  // each rank adds its share of a piece, and all collect them
+  const int spins_;
   double pack_cost_[2] = {0, 0};  // seconds for a byte, through the caches and past them: the lesser one is used
   uint64_t large_pieces_ = 0;
   std::mutex mutex_;
