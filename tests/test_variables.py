@@ -207,3 +207,87 @@ def test_counting_up_to_a_limit():
     with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
         v.count_up_to(2)
     assert int(v) == 2
+
+
+class Halved(tf.Variable):
+    """Stands for another variable, as the variables of mixed precision in Keras 2 do: it never has a value itself."""
+
+    def __init__(self, variable):
+        self._variable = variable
+
+    def __getattr__(self, name):
+        return getattr(self._variable, name)
+
+    dtype = property(lambda self: self._variable.dtype)
+    shape = property(lambda self: self._variable.shape)
+
+    def read_value(self):
+        return tf.cast(self._variable.read_value(), tf.float16)
+
+    def __mul__(self, other):
+        return self.read_value() * other
+
+
+tf.register_tensor_conversion_function(Halved, lambda value, dtype=None, name=None, as_ref=False: value.read_value())
+
+
+class TestStandIns:
+    def test_operations_convert_them(self):
+        stand_in, halves = Halved(tf.Variable([1.0, 2.0])), tf.constant([3.0, 4.0], tf.float16)
+        for found in (
+            tf.multiply(halves, stand_in),
+            halves * stand_in,
+            stand_in * halves,
+            tf.convert_to_tensor(stand_in) * halves,
+        ):
+            assert found.dtype == tf.float16
+            np.testing.assert_array_equal(found, [3.0, 8.0])
+        np.testing.assert_array_equal(-stand_in, [-1.0, -2.0])
+        np.testing.assert_array_equal(stand_in + 1.0, [2.0, 3.0])
+        np.testing.assert_array_equal(tf.concat([stand_in, halves], 0), [1.0, 2.0, 3.0, 4.0])
+        assert tf.is_tensor(stand_in)
+        assert (stand_in == [1.0, 5.0]).numpy().tolist() == [True, False]
+
+    def test_what_they_lack_is_that_of_the_other(self):
+        inner = tf.Variable([1.0, 2.0])
+        stand_in = Halved(inner)
+        assert stand_in.handle is inner
+        assert stand_in.numpy().tolist() == [1.0, 2.0]
+        assert not stand_in._in_graph_mode
+        assert inner.read_value()._numpy().tolist() == [1.0, 2.0]
+
+    def test_gradients(self):
+        inner = tf.Variable([1.0, 2.0])
+        stand_in = Halved(inner)
+        with tf.GradientTape(persistent=True) as tape:
+            y = tf.reduce_sum(stand_in * stand_in)
+        np.testing.assert_array_equal(tape.gradient(y, inner), [2.0, 4.0])
+        np.testing.assert_array_equal(tape.gradient(y, stand_in), [2.0, 4.0])
+
+    def test_an_own_trainable(self):
+        class Plain(tf.Variable):
+            def __init__(self, trainable):
+                self._trainable = trainable
+
+            trainable = property(lambda self: self._trainable)
+
+        assert Plain(True).trainable
+        assert not Plain(False).trainable
+
+    def test_references_have_an_order(self):
+        a, b = tf.Variable(1.0).ref(), tf.Variable(2.0).ref()
+        assert (a < b) != (b < a)
+        assert sorted([a, b]) == sorted([b, a])
+
+
+def test_a_branch_without_results_beside_one_that_assigns():
+    v, w = tf.Variable(0), tf.Variable(1.0)
+
+    @tf.function
+    def step(both):
+        return tf.cond(both, lambda: tf.group(v.assign_add(1), w.assign(2.0)), lambda: v.assign_add(10).op)
+
+    assert step(tf.constant(True)) is None
+    assert step(tf.constant(False)) is None
+    assert v.numpy() == 11
+    assert w.numpy() == 2.0

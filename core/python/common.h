@@ -56,8 +56,15 @@ extern PyTypeObject* variable_type;
 
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type; }  // the type is final
 extern PyTypeObject* variable_class;                                      // tf.Variable, the subclass that programs use
-inline bool is_variable(PyObject* o) {
+// An object of tf.Variable or of a subclass.
+inline bool is_variable_object(PyObject* o) {
   return Py_TYPE(o) == variable_class || PyType_IsSubtype(Py_TYPE(o), variable_type);
+}
+// One with a value. Objects of a subclass that never called tf.Variable.__init__ stand for something else, and have
+// their own way to become tensors.
+inline bool is_variable(PyObject* o) {
+  return Py_TYPE(o) == variable_class || (PyType_IsSubtype(Py_TYPE(o), variable_type) &&
+                                          reinterpret_cast<VariableObject*>(o)->body->dtype != DType::invalid);
 }
 inline Tensor tensor_of(PyObject* o) { return Tensor::borrow(reinterpret_cast<TensorObject*>(o)->body); }
 // The variable; of a mirrored one, the copy of the replica that asks.

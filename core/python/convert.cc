@@ -350,6 +350,7 @@ Shape shape_of_array(PyObject* o) {
 DType known_dtype(PyObject* o) {
   if (is_tensor(o)) return reinterpret_cast<TensorObject*>(o)->body->dtype;
   if (is_variable(o)) return variable_of(o).dtype;
+  if (is_variable_object(o)) return DType::invalid;  // its conversion decides
   if (PyFloat_CheckExact(o) || PyLong_CheckExact(o) || is_sequence(o)) return DType::invalid;
   if (PyArray_Check(o)) return dtype_of_numpy(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o)));
   if (PyArray_CheckScalar(o)) {

@@ -87,7 +87,7 @@ PyObject* convert_to_tensor(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-PyObject* is_tensor_object(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) || is_variable(o)); }
+PyObject* is_tensor_object(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) || is_variable_object(o)); }
 
 PyObject* memory(PyObject*, PyObject*) {
   MemoryInfo m = memory_info();

@@ -9,7 +9,7 @@ bool is_namedtuple(PyObject* o) {
 }
 bool is_mapping(PyObject* o) {
   if (PyDict_Check(o)) return true;
-  if (is_tensor(o) || is_variable(o) || PyUnicode_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return false;
+  if (is_tensor(o) || is_variable_object(o) || PyUnicode_Check(o) || PyList_Check(o) || PyTuple_Check(o)) return false;
   PyObject* mapping = registered("Mapping");
   int yes = mapping ? PyObject_IsInstance(o, mapping) : 0;
   if (yes < 0) throw_python_error();

@@ -5,11 +5,14 @@
 
 namespace tapeflow::python {
 
-Tensor operand(PyObject* o) { return is_tensor(o) ? tensor_of(o) : read_variable(variable_of(o)); }
+Tensor operand(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o);
+  return is_variable(o) ? read_variable(variable_of(o)) : to_tensor(o, DType::invalid, DType::invalid, "operator");
+}
 
 namespace {
 
-bool is_operand(PyObject* o) { return is_tensor(o) || is_variable(o); }
+bool is_operand(PyObject* o) { return is_tensor(o) || is_variable_object(o); }
 
 // Types that know better than us what an operator means with one of our tensors: they have no way to become one.
 bool stranger(PyObject* o) {

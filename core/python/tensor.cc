@@ -243,6 +243,7 @@ PyObject* repr(PyObject* self) { return element_text(self, "tensor_repr"); }
 PyObject* str(PyObject* self) { return element_text(self, "tensor_str"); }
 
 PyMethodDef methods[] = {
+    {"_numpy", numpy, METH_NOARGS, nullptr},  // libraries know it by this name
     {"numpy", numpy, METH_NOARGS,
      "numpy($self, /)\n--\n\nThe elements as a NumPy array (a scalar for a tensor of rank 0)."},
     {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(array)), METH_VARARGS | METH_KEYWORDS, nullptr},

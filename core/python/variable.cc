@@ -27,7 +27,7 @@ PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
   if (!self) return nullptr;
   return guarded([&] {
-    if (!variable_class && type != variable_type) variable_class = type;
+    if (!variable_class && type->tp_base == variable_type) variable_class = type;
     auto* body = new VariableBody;
     body->wrapper = self;
     static int64_t variables_made = 0;

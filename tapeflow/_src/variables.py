@@ -129,6 +129,23 @@ def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
     graph.created_variables.append(variable)
 
 
+_core_trainable: Any = _core.Variable.trainable
+
+
+class _OfValue:
+    """An attribute of variables with a value. Others, of a subclass with `__getattr__`, find it by that method."""
+
+    def __init__(self, holder: type, name: str) -> None:
+        self._holder, self._name = holder, name
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return getattr(Variable, self._name)
+        if "_made_at" not in instance.__dict__:
+            raise AttributeError(f"'{owner.__name__}' object has no attribute '{self._name}'")
+        return getattr(super(self._holder, instance), self._name)
+
+
 @public("Variable")
 class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
@@ -197,6 +214,14 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     aggregation = property(lambda self: self._aggregation)
     constraint = property(lambda self: self._constraint)
     handle = property(lambda self: self, doc="What identifies the variable to a tape: the variable itself.")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A class with `__getattr__` may stand for another variable: what TensorFlow's base lacks is that one's."""
+        super().__init_subclass__(**kwargs)
+        if "__getattr__" in vars(cls):
+            for name in {"handle", "numpy", "is_initialized", "_in_graph_mode"} - vars(cls).keys():
+                setattr(cls, name, _OfValue(cls, name))
+
     _graph: Any = None
     op = property(lambda self: self if self._graph is None else self._graph.variable_operation(self))
     graph = property(lambda self: self._graph)
@@ -206,11 +231,16 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     @property
     def _trainable(self) -> bool:
         """Libraries written for TensorFlow set this, as it is where TensorFlow keeps `trainable`."""
-        return bool(self.trainable)
+        return bool(_core_trainable.__get__(self))
 
     @_trainable.setter
     def _trainable(self, value: bool) -> None:
-        self.trainable = value
+        _core_trainable.__set__(self, value)  # a subclass may have another `trainable`, which reads this
+
+    @property
+    def _in_graph_mode(self) -> bool:
+        """Whether the variable is part of a graph of TensorFlow 1."""
+        return self._graph is not None
 
     @property
     def ndim(self) -> int | None:

@@ -49,7 +49,7 @@ def trace_branches(index: Any, functions: Branches, check: Callable[[Any, Any], 
     """The node that runs one of the functions, in the graph of this thread."""
     check = check or _check_pair
     outer = _core.current_graph()
-    traced = _with_equal_index_dtypes([_trace_branch(function, outer) for function in functions])
+    traced = _without_effects(_with_equal_index_dtypes([_trace_branch(function, outer) for function in functions]))
     graphs = [graph for graph, _, _ in traced]
     _, first, leaves = traced[0]
     for graph, result, other_leaves in traced[1:]:
@@ -71,6 +71,7 @@ def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, li
     graph = FuncGraph(outer)
     with building_inside(graph):
         result = function()
+        graph.gives_variable = isinstance(result, _core.Variable)
         leaves = nest.flatten(result, expand_composites=True)
         tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
         result = nest.pack_sequence_as(result, tensors, expand_composites=True)
@@ -105,6 +106,17 @@ def _with_equal_index_dtypes(traced: list[tuple[Any, Any, list[bool]]]) -> list[
                 leaves[place] = IndexedSlices(slices.values, indices, slices.dense_shape)
         widened.append(_with_outputs(graph, nest.pack_sequence_as(result, leaves)))
     return widened
+
+
+def _without_effects(traced: list[tuple[Any, Any, list[bool]]]) -> list[tuple[Any, Any, list[bool]]]:
+    """Where one branch gives nothing and another the variable that it has changed, none gives anything."""
+    if not any(result is None for _, result, _ in traced):
+        return traced
+    changed = [_core.is_tensor(result) and getattr(graph, "gives_variable", False) for graph, result, _ in traced]
+    return [
+        _with_outputs(graph, None) if drop else (graph, result, leaves)
+        for drop, (graph, result, leaves) in zip(changed, traced)
+    ]
 
 
 def _check_pair(first: Any, second: Any) -> None:

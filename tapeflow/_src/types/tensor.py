@@ -34,6 +34,12 @@ class Reference:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._referent is other._referent
 
+    def __lt__(self, other: Reference) -> bool:
+        return id(self._referent) < id(other._referent)
+
+    def __gt__(self, other: Reference) -> bool:
+        return id(self._referent) > id(other._referent)
+
     def __hash__(self) -> int:
         return id(self._referent)
 

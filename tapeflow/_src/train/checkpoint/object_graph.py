@@ -24,7 +24,7 @@ _WITH_A_VALUE = (
 def variable_of(thing: Any) -> Any:
     """The variable that an object is, or stands for (as those of Keras do); None if it is none."""
     if isinstance(thing, _core.Variable):
-        return thing
+        return getattr(thing, "handle", thing)  # of Keras 2, an object of a subclass may stand for another variable
     if hasattr(type(thing), "_serialize_to_tensors"):
         own = getattr(thing, "_value", None)  # `value` may be another tensor while Keras works out shapes
         return own if isinstance(own, _core.Variable) else thing.value

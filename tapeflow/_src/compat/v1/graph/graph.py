@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Tensor
 
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+_graph_numbers = itertools.count()
 _NODE_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 
 
@@ -350,6 +353,11 @@ class Graph(VariablesOfGraph, _core.Graph):
             return self.nodes_behind(element)
         place = _core.place_of(element)
         return [place[2]] if place is not None and place[2] >= 0 else []
+
+    @functools.cached_property
+    def _graph_key(self) -> str:
+        """A name that no other graph has; libraries keep what belongs to a graph under it."""
+        return f"graph-key-{next(_graph_numbers)}/"
 
     def operation_of_call(self, call: Callable[[], Any]) -> Operation:
         """Calls a function that gives nothing; the operation waits for all that the function does."""
