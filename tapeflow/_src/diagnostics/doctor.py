@@ -43,7 +43,7 @@ from tapeflow._src.types.library_folders import is_library
 _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same structure
 _MOST_ROWS = 20_000
 _MOST_PROBES = 4  # copies of the process that wait at once
-_MONITOR_SHARE, _FULL_SHARE = 0.03, 0.4  # of the time, for looking at values
+_MONITOR_SHARE, _FULL_SHARE = 0.03, 0.3  # of the time, for looking at values
 _ALWAYS = 12  # the first steps at each line, which are looked at in any case in full mode
 
 
@@ -123,7 +123,7 @@ class Doctor:
         observers.custom_gradient = self._see_rule if self._full else None
         observers.graph_gradients = self._see_graph_gradients
         observers.apply_gradients = self._see_apply
-        observers.function_call = lambda *what: self._guard(self._retraces.see_call, *what)
+        observers.function_call = self._see_function
         observers.session_run = self._nans.see_values
         self._ran_eagerly = _core.get_run_eagerly()
         if self._full:
@@ -209,7 +209,7 @@ class Doctor:
                 self._copy = tape, probe
             self._probes.append((tape, probe))
             self._end_probes(but=_MOST_PROBES)
-        if self._full and (self._costs.measured_steps < _ANALYSED_CALLS or self._has_time()):
+        if self._full and self._costs.is_due(self._calls):
             self._costs.begin_step()
 
     def _see_gradient(self, tape: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
@@ -319,6 +319,9 @@ class Doctor:
 
         self._guard(look)
 
+    def _see_function(self, traces: Any, call: Any, explain: Any) -> None:
+        self._guard(self._retraces.see_call, traces, call, explain)
+
     def _see_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]]) -> None:
         self._guard(self._applied.see_apply, optimizer, pairs)
 
@@ -367,7 +370,7 @@ class Doctor:
         """Lines that undo what optimizers did."""
         health = {k: v for course in self._values.courses.values() for k, v in course.variables.items() if v.calls >= 4}
         unchanged = {k for k, v in health.items() if v.changed == 0}
-        jumping = {k for k, v in health.items() if v.jumps >= 0.8 * (v.calls - 1)}
+        jumping = {k for k, v in health.items() if v.jumps >= 0.8 * (min(v.calls, 30) - 1)}
         return [
             weights_changed(place, health[id(v)].name, health[id(v)].calls)
             for place, v in self._assignments.resets(unchanged, jumping)

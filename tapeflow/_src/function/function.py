@@ -45,6 +45,12 @@ class Traces:
         self.signature: Signature | None = None
         self.ways = _core.QuickWays()  # how the last calls could have gone without Python
         self._swept_at = 16
+        self._eager_calls = 0
+
+    def is_looked_at(self) -> bool:
+        """Whether a doctor is told of this call: of the first ones, and of every sixteenth later."""
+        self._eager_calls += 1
+        return self._eager_calls <= 64 or self._eager_calls % 16 == 0
 
     def add(self, concrete: ConcreteFunction) -> None:
         """Keeps a graph. Whenever their number has doubled, those go whose arguments do not exist any more."""
@@ -111,7 +117,7 @@ class Function(_core.FunctionBase):
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         if _core.get_run_eagerly() and not (observers.graph_gradients is not None and self._asks_graph):
-            if observers.function_call is not None:
+            if observers.function_call is not None and self._traces.is_looked_at():
                 self._tell_call(args, kwargs)
             return self.python_function(*args, **kwargs)
         if _core.current_place()[2]:  # each replica of a strategy has a trace of its own, and may merge values in it

@@ -8,6 +8,7 @@ from tapeflow._src import _core
 from tapeflow._src.diagnostics.source_line import source_line
 
 _MOST_ROWS = 400
+_FIRST_STEPS = 3
 
 
 class LineCosts:
@@ -17,6 +18,7 @@ class LineCosts:
         self._check = check
         self._lines: dict[tuple[str, int], dict[str, Any]] = {}
         self.measured_steps = 0
+        self._measuring = False
         self._kept = self._peak = 0
         self._peak_lines: list[tuple[tuple[str, int], int]] = []
 
@@ -24,14 +26,22 @@ class LineCosts:
     def places(self) -> set[tuple[str, int]]:
         return set(self._lines)
 
+    def is_due(self, calls: int) -> bool:
+        """Whether the next step is measured: the first ones, then fewer and fewer, since measuring is dear."""
+        return calls < _FIRST_STEPS or calls & (calls - 1) == 0
+
     def begin_step(self) -> None:
         """A step that is measured begins."""
         self.measured_steps += 1
+        self._measuring = True
         _core.reset_memory_peak()
         self._check.measure(True)
 
     def end_step(self) -> None:
         """Its gradients are there."""
+        if not self._measuring:
+            return
+        self._measuring = False
         self._check.measure(False)
         self._peak = max(self._peak, _core.memory_info()["peak"])
 

@@ -50,7 +50,7 @@ class AppliedGradients:
             self._asked[id(variable_behind(source))] = (source, place)
             if self._steps <= _KEPT_STEPS and not hasattr(gradient, "indices"):
                 variable = id(variable_behind(source))
-                array = np.asarray(gradient.numpy(), np.float64)
+                array = np.asarray(gradient.numpy())
                 before = self._sums.get(variable)
                 self._sums[variable] = array if before is None or before.shape != array.shape else before + array
         if len(self._alive) > _KEPT_STEPS:
@@ -92,7 +92,7 @@ class AppliedGradients:
             if gradient is None or not isinstance(variable, _core.Variable):
                 continue
             self.ever_applied.add(id(variable))
-            self._assignments.see_applied(variable, place)
+            self._assignments.see_applied(variable)
             own = self._source_by_gradient.get(id(gradient))
             if own is not None and own is not variable:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.source_line import source_line
 
+_MOST_STEPS = 1000
 _FEWEST = 3  # steps in a row after which weights were replaced
 
 
@@ -20,18 +22,23 @@ class Assignments:
     def __init__(self) -> None:
         self.changed: set[int] = set()  # variables, by id, that anything changed after they were made
         self.inside_optimizer = False
-        self._replaced: dict[tuple[str, int], dict[int, list[int]]] = {}  # by line and variable: in which steps
+        self._replaced: dict[tuple[Any, int], dict[int, list[int]]] = {}  # by instruction and variable: in which steps
         self._names: dict[int, Any] = {}
-        self.places: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
+        self._raw_places: dict[int, tuple[Any, int]] = {}  # by variable: the code and instruction that changed it last
         self._step = 0
         self._applied_step: dict[int, int] = {}
 
     def see_step(self) -> None:
         self._step += 1
 
-    def see_applied(self, variable: Any, place: tuple[str, int]) -> None:
+    @property
+    def places(self) -> dict[int, tuple[str, int]]:
+        """By variable: the line that changed it last."""
+        return {key: source_line(*raw) for key, raw in self._raw_places.items()}
+
+    def see_applied(self, variable: Any) -> None:
         """An optimizer is about to change it."""
-        self.places[id(variable)] = place
+        self._raw_places[id(variable)] = _core.current_line()
         self._applied_step[id(variable)] = self._step
         self.changed.add(id(variable))
 
@@ -42,10 +49,11 @@ class Assignments:
         if self.inside_optimizer:
             return
         self.changed.add(key)
-        place = self.places[key] = source_line(*_core.current_line())
-        if how != "assign" or self._applied_step.get(key) is None:
-            return
-        self._replaced.setdefault(place, {}).setdefault(key, []).append(self._step)
+        place = self._raw_places[key] = _core.current_line()
+        if how == "assign" and key in self._applied_step:
+            steps = self._replaced.setdefault(place, {}).setdefault(key, [])
+            if len(steps) < _MOST_STEPS:
+                steps.append(self._step)
 
     def resets(self, unchanged: set[int], jumping: set[int]) -> Iterator[tuple[tuple[str, int], Any]]:
         """Lines that replace, step after step, what the optimizer made of a variable."""
@@ -53,7 +61,7 @@ class Assignments:
             for key, steps in steps_by_variable.items():
                 often = len(set(steps)) >= _FEWEST and len(set(steps)) >= 0.8 * (max(steps) - min(steps) + 1)
                 if often and (key in unchanged or key in jumping):
-                    yield place, self._names[key]
+                    yield source_line(*place), self._names[key]
                     break
 
 
@@ -73,6 +81,15 @@ def weights_changed(place: tuple[str, int], name: str, steps: int) -> Finding:
 
 def jumps(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> bool:
     """Whether a variable has nothing in common with what it was: a new draw, not a step."""
-    size = float(np.sqrt(np.vdot(before, before).real))
-    step = after - before
-    return size > 1e-6 and float(np.sqrt(np.vdot(step, step).real)) > 0.7 * size
+    size, step = norm(before), after - before
+    return size > 1e-6 and norm(step) > 0.7 * size
+
+
+def dot(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    """The inner product of two vectors. Not by a threaded library: waking its threads costs more than the sum."""
+    return float(np.vdot(a, b).real) if np.iscomplexobj(a) else float(np.einsum("i,i", a, b))
+
+
+def norm(a: np.ndarray[Any, Any]) -> float:
+    """The length of a vector."""
+    return math.sqrt(max(dot(a, a), 0.0))

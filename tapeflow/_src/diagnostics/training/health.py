@@ -73,7 +73,7 @@ class Course:
         first, best, last = abs(finite[0]), min(finite), finite[-1]
         tail = finite[-max(3, len(finite) // 4) :]
         rises = finite[-1] > finite[-2] > finite[-3]
-        steeper = any(v.norms and v.norms[-1] > 3 * v.norms[0] for v in self.variables.values())
+        steeper = any(v.norms and v.norms[-1] > 3 * v.norms[0] > 0 for v in self.variables.values())
         grows = last > 100 * (first + 1e-6) and last == max(finite) and rises and steeper
         high = min(tail) > 5 * (first + 1e-6) and min(tail) > 5 * abs(best)
         stays_high = len(finite) >= FEWEST_STEPS and high and steeper
@@ -132,7 +132,7 @@ class Course:
         """By how much the first steps made random weights larger, if the loss then jumped; else 0."""
         grown = sorted(v.growth for v in self.variables.values() if len(v.shape) >= 2 and not v.sparse)
         factor = grown[len(grown) // 2] if grown else 1.0
-        jumped = max(losses[1:12], default=0.0) > 3 * (abs(losses[0]) + 1e-6)
+        jumped = max(losses[1:12], default=0.0) > 3 * abs(losses[0]) > 1e-6
         return factor if factor > 4 and jumped else 0.0
 
     def _too_slow(self) -> Iterator[Finding]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.abc
 import importlib.util
+import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -45,32 +47,32 @@ class KerasLayers:
             sys.meta_path.remove(self._finder)
 
     def _install(self, module: ModuleType) -> None:
-        layer = module.Layer
+        watch, layer = self, module.Layer
         made, call, trainable = layer.__init__, layer.__call__, layer.trainable
 
-        def init(this: Any, *args: Any, **kwargs: Any) -> None:
-            made(this, *args, **kwargs)
-            place = _construction(this)
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            made(self, *args, **kwargs)
+            place = _construction(self)
             if place is not None:
-                self._made[this.name] = place
+                watch._made[self.name] = place
                 if kwargs.get("trainable") is False:
-                    self._frozen_at[id(this)] = place
+                    watch._frozen_at[id(self)] = place
 
-        def watched_call(this: Any, *args: Any, **kwargs: Any) -> Any:
-            result = call(this, *args, **kwargs)
-            if id(this) not in self._called and _core.is_recording() and getattr(this, "_trainable_variables", None):
+        def watched_call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = call(self, *args, **kwargs)
+            if id(self) not in watch._called and _core.is_recording() and getattr(self, "_trainable_variables", None):
                 frames = user_frames()
                 if frames:
                     place = frames[0].f_code.co_filename, frames[0].f_lineno
-                    self._called[id(this)] = (weakref.ref(this), place)
+                    watch._called[id(self)] = (weakref.ref(self), place)
             return result
 
-        def set_trainable(this: Any, value: Any) -> None:
-            trainable.fset(this, value)
-            self._frozen_at.pop(id(this), None)
+        def set_trainable(self: Any, value: Any) -> None:
+            trainable.fset(self, value)
+            watch._frozen_at.pop(id(self), None)
             frames = user_frames()
             if not value and frames:
-                self._frozen_at[id(this)] = frames[0].f_code.co_filename, frames[0].f_lineno
+                watch._frozen_at[id(self)] = frames[0].f_code.co_filename, frames[0].f_lineno
 
         self._patch(layer, "__init__", init, made)
         self._patch(layer, "__call__", watched_call, call)
@@ -79,7 +81,8 @@ class KerasLayers:
     def _patch(self, holder: type, name: str, replacement: Any, original: Any) -> None:
         self._patched.append((holder, name, original))
         if callable(replacement):
-            replacement.__wrapped__ = original
+            functools.update_wrapper(replacement, original)
+            replacement.__signature__ = inspect.signature(original)  # Keras reads the names of arguments
         setattr(holder, name, replacement)
 
     def line_of(self, path: str) -> tuple[str, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable
@@ -49,7 +50,9 @@ class KerasWatch:
         self._replaced = []
 
     def _replace(self, holder: Any, name: str, replacement: Any) -> None:
-        self._replaced.append((holder, name, getattr(holder, name)))
+        original = getattr(holder, name)
+        self._replaced.append((holder, name, original))
+        functools.update_wrapper(replacement, original)
         setattr(holder, name, replacement)
 
     def _watched_apply(self, original: Any) -> Any:

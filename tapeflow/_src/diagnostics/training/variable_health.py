@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src.diagnostics.training.assignments import jumps
+from tapeflow._src.diagnostics.training.assignments import dot, jumps, norm
 
+_CLOSELY = 30  # steps for which directions are compared
 _COPIED_ELEMENTS = 4_000_000  # values and gradients of larger variables are not kept from one step to the next
 
 
@@ -57,9 +58,9 @@ class VariableHealth:
         """One more step."""
         self.calls += 1
         g = gradient.reshape(-1)
-        self.norms.append(float(np.sqrt(np.vdot(g, g).real / g.size)) if g.size else 0.0)
+        self.norms.append(norm(g) / math.sqrt(g.size) if g.size else 0.0)
         flat = value.reshape(-1)
-        old_norm, self.weight_norm = self.weight_norm, float(np.sqrt(np.vdot(flat, flat).real))
+        old_norm, self.weight_norm = self.weight_norm, norm(flat)
         if self.calls == 1:
             self.first_influence = self.norms[-1] * math.sqrt(g.size) * self.weight_norm
         zeros = g.size - np.count_nonzero(g)
@@ -76,20 +77,21 @@ class VariableHealth:
             self.equal_units += bool(same)
         if self.last is not None:
             step = flat - self.last
-            moved = float(np.sqrt(np.vdot(step, step).real))
+            moved = norm(step)
             self.changed += moved > 0
             if self.weight_norm > 1e-3:
                 self.update_ratios.append(moved / self.weight_norm)
             if self.calls <= 6 and old_norm > 1e-3 * math.sqrt(flat.size):
                 self.growth = max(self.growth, self.weight_norm / old_norm)
-            self.jumps += jumps(self.last, flat)
-            if moved > 0 and self._last_gradient is not None:
-                along = float(np.vdot(step, self._last_gradient).real)
+            looked_at = self.calls <= _CLOSELY
+            self.jumps += looked_at and jumps(self.last, flat)
+            if looked_at and moved > 0 and self._last_gradient is not None:
+                along = dot(step, self._last_gradient)
                 self.uphill += along > 0
                 self.downhill += along < 0
                 self._compare_with_sum(step, moved)
         if self.calls <= 12 and not np.iscomplexobj(g):
-            self._gradient_sum = g.astype(np.float64) if self._gradient_sum is None else self._gradient_sum + g
+            self._gradient_sum = g if self._gradient_sum is None else self._gradient_sum + g
         small = value.size <= _COPIED_ELEMENTS
         self.last, self._last_gradient = (flat.copy(), g) if small else (None, None)
 
@@ -98,10 +100,10 @@ class VariableHealth:
         total, last = self._gradient_sum, self._last_gradient
         if total is None or last is None or self.calls > 12:
             return
-        size, own = float(np.linalg.norm(total)), float(np.linalg.norm(last))
-        if min(size, own) == 0 or abs(float(np.vdot(step, last).real)) > 0.999 * moved * own:
+        size, own = norm(total), norm(last)
+        if min(size, own) == 0 or abs(dot(step, last)) > 0.999 * moved * own:
             return
-        if abs(float(np.vdot(step, total).real)) > (1 - 1e-6) * moved * size:
+        if abs(dot(step, total)) > (1 - 1e-5) * moved * size:
             self.sum_factors.append(moved / size)
 
     @property
