@@ -198,6 +198,9 @@ void ForwardAccumulator::record(const Call& call) {
 
   SmallVector<Tensor, 4> y_dot =
       rows_ < 0 ? find_tangents(call, x_dot) : tangents_for_rows(call, x_dot, rows_, find_tangents);
+  if (op.is_program && op.watched_params && rows_ < 0)  // a branch or loop: what it did not reach changes by zero
+    for (size_t j = 0; j < y_dot.size(); ++j)
+      if (!y_dot[j] && differentiable.has(call.out[j].dtype())) y_dot[j] = zeros_like(call.out[j]);
   for (size_t j = 0; j < call.out.size(); ++j)
     if (y_dot[j] && differentiable.has(call.out[j].dtype())) watch(call.out[j], y_dot[j]);
 }

@@ -94,3 +94,16 @@ def test_wrong_tangents():
         along_many(tf.constant(1.0), tf.constant(1.0))
     with pytest.raises(ValueError, match="float64"):
         along_many(X, tf.ones([2, 3], tf.float64))
+
+
+@pytest.mark.parametrize(("k", "wanted"), [(0, 0.0), (1, 4.0)])
+def test_the_branch_of_a_function_that_does_not_depend_on_the_primal_changes_by_zero(k, wanted):
+    @tf.function
+    def choose(k, y):
+        return tf.cond(tf.equal(k, 0), lambda: (tf.constant(1.0), 3), lambda: (y * y, 4))
+
+    y = tf.constant(2.0)
+    with tf.autodiff.ForwardAccumulator(y, tf.constant(1.0)) as accumulator:
+        z, number = choose(tf.constant(k), y)
+    assert accumulator.jvp(z).numpy() == wanted
+    assert accumulator.jvp(number) is None

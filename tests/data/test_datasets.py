@@ -274,3 +274,8 @@ def test_an_element_by_its_number_in_a_graph():
         for wrong in (-1, 3):
             with pytest.raises(tf.errors.OutOfRangeError):
                 session.run(element, {place: wrong})
+
+
+def test_slices_of_what_a_session_gave_for_a_ragged_tensor():
+    value = tf.compat.v1.ragged.constant_value([[1, 2], [], [3]])
+    assert [row.numpy().tolist() for row in tf.data.Dataset.from_tensor_slices(value)] == [[1, 2], [], [3]]

@@ -9,10 +9,10 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.numpy.promotion import array, as_bool, promoted, tensor_of
+from tapeflow._src.numpy.promotion import array, as_bool, dtype_or, promoted, tensor_of
 from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays import shaping as arrays
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.math import arithmetic as arithmetic
 from tapeflow._src.types.dtypes import as_dtype, int64
 
@@ -59,7 +59,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     if not step:
         raise ValueError("arange: step must be non-zero.")
     first, end = (0, start) if stop is None else (start, stop)
-    return convert_to_tensor(np.arange(first, end, step), dtype)
+    return cast(np.arange(first, end, step), dtype_or(dtype, None)) if dtype else tensor_of(np.arange(first, end, step))
 
 
 @public("experimental.numpy.where")

@@ -77,7 +77,7 @@ def array(val: Any, dtype: Any = None, copy: bool = True, ndmin: int = 0) -> Ten
     """
     x = tensor_of(val)
     if dtype is not None:
-        x = cast(x, dtype)
+        x = cast(x, dtype_or(dtype, None))
     return primitives.Reshape(x, [1] * (ndmin - x.shape.rank) + x.shape.as_list()) if x.shape.rank < ndmin else x
 
 
@@ -129,4 +129,9 @@ def axis_in_rank(axis: Any, rank: int, who: str) -> int:
 
 def dtype_or(dtype: Any, default: Any) -> Any:
     """The dtype that was given, or this one."""
-    return default if dtype is None else as_dtype(np.dtype(dtype) if isinstance(dtype, type) else dtype)
+    if dtype is None:
+        return default
+    if isinstance(dtype, type | np.dtype) or (isinstance(dtype, str) and dtype[:1] in "SU<>|=" and len(dtype) > 1):
+        dtype = np.dtype(dtype)
+        return as_dtype("string") if dtype.kind in "SU" else as_dtype(dtype)
+    return as_dtype(dtype)

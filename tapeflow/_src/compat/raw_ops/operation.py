@@ -33,7 +33,13 @@ class RawOperation:
         shown = [inspect.Parameter(key, keyword, default=default) for key, default in self._parameters]
         return inspect.Signature([*shown, inspect.Parameter("name", keyword, default=None)])
 
-    def __call__(self, **given: Any) -> Any:
+    def __call__(self, *positional: Any, **given: Any) -> Any:
+        if positional:
+            keys = ", ".join(f"{key!r}" for key, _ in self._parameters)
+            raise TypeError(
+                f"{self.__name__} only takes keyword args (possible keys: [{keys}, 'name']). Please pass these args as "
+                "kwargs instead."
+            )
         values = []
         for key, default in self._parameters:
             value = given.pop(key, default)

@@ -33,6 +33,8 @@ def as_leaf(value: Any) -> Any:
         return value
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
+    if hasattr(value, "nested_row_splits"):  # what a session gave for a ragged tensor
+        return RaggedTensor.from_nested_row_splits(value.flat_values, value.nested_row_splits)
     graph = _core.current_graph()
     if graph is None or not graph.takes_everything or _core.is_tensor(value) or _holds_symbols(value):
         return convert_to_tensor(value)

@@ -29,6 +29,14 @@ class _Initializer:
         return cls(**{name: value for name, value in config.items() if name != "dtype" or "dtype" in cls._settings})
 
 
+def _floating(dtype: Any) -> Any:
+    """The dtype, if it is one of floats."""
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found}.")
+    return found
+
+
 def _shape_of(shape: Any, kwargs: dict[str, Any]) -> list[int]:
     unknown = set(kwargs) - {"partition_shape", "partition_offset", "layout"}
     if unknown:
@@ -92,7 +100,7 @@ class RandomNormalInitializerV1(_Initializer):
     _settings: tuple[str, ...] = ("mean", "stddev", "seed", "dtype")
 
     def __init__(self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
-        self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, as_dtype(dtype)
+        self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         return normal(shape, self.mean, self.stddev, self.dtype if dtype is None else dtype, seed=self.seed)
@@ -168,14 +176,16 @@ class VarianceScalingInitializerV1(_Initializer):
             raise ValueError(f"Argument `scale` must be a positive float. Received: {scale}")
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(f"Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). Received: {mode}")
-        distribution = str(distribution).lower()
+        if not isinstance(distribution, str):
+            raise ValueError(f"Argument `distribution` must be a string. Received: {distribution}")
+        distribution = distribution.lower()
         if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(
                 "Argument `distribution` should be one of ('normal', 'uniform', 'truncated_normal', "
                 f"'untruncated_normal'). Received: {distribution}"
             )
         self.scale, self.mode, self.distribution = scale, mode, distribution
-        self.seed, self.dtype = seed, as_dtype(dtype)
+        self.seed, self.dtype = seed, _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dims, dtype = dims_of(shape), self.dtype if dtype is None else dtype
@@ -209,7 +219,7 @@ class OrthogonalInitializerV1(_Initializer):
     _settings: tuple[str, ...] = ("gain", "seed", "dtype")
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
-        self.gain, self.seed, self.dtype = gain, seed, as_dtype(dtype)
+        self.gain, self.seed, self.dtype = gain, seed, _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dims = dims_of(shape)
@@ -306,7 +316,7 @@ class UniformUnitScalingInitializerV1(_Initializer):
     _settings: tuple[str, ...] = ("factor", "seed", "dtype")
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
-        self.factor, self.seed, self.dtype = factor, seed, as_dtype(dtype)
+        self.factor, self.seed, self.dtype = factor, seed, _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dims, dtype = dims_of(shape), self.dtype if dtype is None else dtype

@@ -28,11 +28,19 @@ def _encoding(name: Any) -> str:
         raise InvalidArgumentError.of(f"Could not create converter for input encoding: {name}") from error
 
 
+def _with_byte_order(value: bytes, encoding: str) -> str:
+    """UTF-16 and UTF-32 without a mark of the byte order begin with the high byte."""
+    marks = {"utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)}
+    return f"{encoding}-be" if encoding in marks and not value.startswith(marks[encoding]) else encoding
+
+
 def _decode(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> str:
     if errors not in ("strict", "replace", "ignore"):
-        raise ValueError(f"errors must be 'strict', 'replace' or 'ignore'; got {errors!r}")
+        raise ValueError(f'Value for attr \'errors\' of {errors!r} not in: "strict", "replace", "ignore".')
+    if not 0 <= replacement <= 0x10FFFF:
+        raise ValueError(f"replacement_char out of unicode codepoint range; got {replacement}")
     try:
-        text = value.decode(_encoding(encoding), errors)
+        text = value.decode(_with_byte_order(value, _encoding(encoding)), errors)
     except UnicodeDecodeError as error:
         raise InvalidArgumentError.of(f"Invalid formatting on input string: {error}") from error
     if errors == "replace" and replacement != 0xFFFD:

@@ -38,3 +38,11 @@ def test_settings_and_errors():
         tf.constant_initializer(object())
     with pytest.raises(ValueError, match="must be at least two-dimensional"):
         tf.initializers.identity()([2, 2, 2])
+
+
+@pytest.mark.parametrize("kind", ["random_normal", "truncated_normal", "variance_scaling", "orthogonal"])
+def test_random_initializers_give_floats_alone(kind):
+    with pytest.raises(ValueError, match="Expected floating point type, got <dtype: 'string'>"):
+        getattr(tf.initializers, kind)(dtype=tf.string)
+    with pytest.raises(ValueError, match="must be a string"):
+        tf.initializers.variance_scaling(distribution=3)

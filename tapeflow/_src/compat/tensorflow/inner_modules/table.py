@@ -20,6 +20,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     deprecation,
     execution_context,
     framework_functions,
+    functional,
     gradient_functions,
     graph_elements,
     inspection,
@@ -315,6 +316,7 @@ for _path, _names in (
     *framework_functions.names_by_path.items(),
     *suite_table.names_by_path.items(),
     *datasets.names_by_path.items(),
+    *functional.names_by_path.items(),
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 
@@ -372,7 +374,7 @@ def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any
         return _open(f"python.ops.{name}")  # the generated operations that a module imports
     if path is None:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
-    found = find_object(path)
+    found = find_public(path) if name[:1].isupper() else find_object(path)  # `Add` takes keywords, `add` positions
     setattr(module, name, found)
     return found
 
