@@ -172,6 +172,10 @@ class Flow:
         if at < len(like) and like[at][1] != value:
             yield Edge(step, value, like[at][1], step.event, 150)
 
+    def is_guess(self, edge: Edge) -> bool:
+        """Whether nothing but time says that a value which left for Python came back so."""
+        return edge.cost >= _COST.get(edge.breaks or "", 1 << 60)
+
     def _returns_at_once(self, step: Step, value: int) -> Iterable[Edge]:
         """A function of Tapeflow that reads a value, and what it makes of it: same instruction. A shape: same line."""
         dtype = self.dtype.get(value, "float32")

@@ -33,14 +33,15 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
             whole |= flow.reached(step.inputs[0])
     upstream = _reaching(flow, goal)
     through = _straight_through(flow)
+    edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks is not None and e.output in upstream]
+    has_sure = any(e.breaks in ("numpy", "number") and not flow.is_guess(e) for e in edges)
     found: dict[tuple[str, str, int], Cut] = {}
-    for value in whole:
-        for edge in flow.edges.get(value, ()):
-            if edge.breaks is None or edge.output not in upstream:
-                continue
-            cut = None if edge.step.order in through else _cut(flow, edge)
-            if cut is not None:
-                found.setdefault((cut.cause, cut.file, cut.line), cut)
+    for edge in edges:
+        if edge.step.order in through or (has_sure and flow.is_guess(edge)):
+            continue
+        cut = _cut(flow, edge)
+        if cut is not None:
+            found.setdefault((cut.cause, cut.file, cut.line), cut)
     return list(found.values())
 
 
