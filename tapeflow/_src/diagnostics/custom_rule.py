@@ -47,7 +47,10 @@ def check_rule(
 
     numeric, again = along(_SMALL), along(_LARGE)
     dys = [convert_to_tensor(w.astype(y.dtype.as_numpy_dtype)) for w, y in zip(weights, results)]
-    found = rule(dys)
+    try:
+        found = rule(dys)
+    except Exception as error:  # as it will in the program
+        return _finding(name, code, f"the rule of {name} fails: {error}", {"function": name})
     if any(g is None or hasattr(g, "indices") for g in found):
         return None
     analytic = sum(float(np.sum(np.asarray(g.numpy(), np.float64) * v)) for g, v in zip(found, moves))
@@ -56,15 +59,20 @@ def check_rule(
     is_smooth = abs(numeric - again) <= 0.02 * scale + noise
     if not is_smooth or abs(numeric) <= noise or abs(numeric - analytic) <= 0.05 * scale + noise:
         return None
+    message = f"the rule of {name} is not its derivative: along one direction it gives {analytic:.5g}, "
+    message += f"differences give {numeric:.5g}"
+    return _finding(name, code, message, {"rule": analytic, "differences": numeric, "function": name})
+
+
+def _finding(name: str, code: CodeType | None, message: str, evidence: dict[str, Any]) -> Finding:
     lines = [line for _, _, line in code.co_lines() if line] if code is not None else []
     return Finding(
         "wrong-custom-gradient",
         "severe",
-        f"the rule of {name} is not its derivative: along one direction it gives {analytic:.5g}, differences give "
-        f"{numeric:.5g}",
+        message,
         code.co_filename if code is not None else None,
         max(lines) if lines else None,
-        evidence={"rule": analytic, "differences": numeric, "function": name},
-        remedy="Check the rule by tf.test.compute_gradient or tf.debugging.check_gradients.",
+        evidence=evidence,
+        remedy=f"Check the rule of {name} by tf.test.compute_gradient or tf.debugging.check_gradients.",
         confidence=0.9,
     )
