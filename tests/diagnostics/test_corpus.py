@@ -65,6 +65,12 @@ def test_precision_recall_and_lines(results, group):
     assert line >= 0.95 * count, missed
 
 
+def test_the_variable_is_named(results):
+    asked = [(p, r) for p, r in results if p.variable is not None]
+    named = [any(f[0] in p.kinds and p.variable in str(f[6]) for f in r["findings"]) for p, r in asked]
+    assert sum(named) >= 0.95 * len(asked), [p.name for (p, _), found in zip(asked, named) if not found]
+
+
 def test_healthy_programs_get_no_alarm(results):
     healthy = [(p, r) for p, r in results if group_of(p) == "healthy"]
     false = [(p.name, alarms(r), r["error"]) for p, r in healthy if alarms(r) or r["error"]]

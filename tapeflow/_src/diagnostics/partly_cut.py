@@ -31,8 +31,8 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
     for step in flow.steps:  # uses of a variable before the tape began to watch it
         if step.event == "watch" and step.outputs == [start]:
             whole |= flow.reached(step.inputs[0])
-    upstream = _reaching(flow, goal)
     through = _straight_through(flow)
+    upstream = _reaching(flow, goal, through)
     edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks is not None and e.output in upstream]
     has_sure = any(e.breaks in ("numpy", "number") and not flow.is_guess(e) for e in edges)
     found: dict[tuple[str, str, int], Cut] = {}
@@ -45,12 +45,13 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
     return list(found.values())
 
 
-def _reaching(flow: Flow, goal: int) -> set[int]:
-    """The values from which the goal is reached, by whatever way."""
+def _reaching(flow: Flow, goal: int, but: set[int]) -> set[int]:
+    """The values from which the goal is reached, by whatever way but through the steps of these orders."""
     parents: dict[int, list[int]] = {}
     for value, edges in flow.edges.items():
         for edge in edges:
-            parents.setdefault(edge.output, []).append(value)
+            if edge.step.order not in but:
+                parents.setdefault(edge.output, []).append(value)
     seen, stack = {goal}, [goal]
     while stack:
         for parent in parents.get(stack.pop(), ()):
@@ -61,7 +62,7 @@ def _reaching(flow: Flow, goal: int) -> set[int]:
 
 
 def _straight_through(flow: Flow) -> set[int]:
-    """The stop_gradients of `x + stop_gradient(f(x) - x)`, and the breaks that lie before them: meant so."""
+    """The stop_gradients of `x + stop_gradient(f(x) - x)`, as the orders of their steps: meant so."""
     meant: set[int] = set()
     for step in flow.steps:
         if step.short_name != "stop_gradient" or not step.inputs:
@@ -72,8 +73,6 @@ def _straight_through(flow: Flow) -> set[int]:
         for edge in flow.edges.get(step.outputs[0], ()):
             if edge.step.short_name in ("add", "add_v2") and made.inputs[1] in edge.step.inputs:
                 meant.add(step.order)
-                above = flow.ancestors(step.inputs[0])
-                meant.update(s.order for s in flow.steps if s.outputs and not above.isdisjoint(s.outputs))
     return meant
 
 

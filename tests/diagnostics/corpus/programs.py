@@ -1,6 +1,7 @@
 """Reads the corpus: text files of programs, and what a doctor must say about each.
 
-A program begins with a line `#: name kind cause`; a healthy one with `#: name healthy`. The line that must be named has
+A program begins with a line `#: name kind cause`; a healthy one with `#: name healthy`. `var=w` in place of the cause
+says which variable the finding must name. The line that must be named has
 the comment `# <- here` (several lines may have it: any of them). `#@ OP: a || b` makes one program per alternative,
 which takes the place of `{OP}`. Before each program stands a line that imports numpy as np and tensorflow as tf.
 """
@@ -23,6 +24,11 @@ class Program(NamedTuple):
     cause: str
     text: str
     lines: tuple[int, ...]
+
+    @property
+    def variable(self) -> str | None:
+        """A part of the name of the variable that must be named, if one is said."""
+        return self.cause.removeprefix("var=") if self.cause.startswith("var=") else None
 
     @property
     def file(self) -> str:

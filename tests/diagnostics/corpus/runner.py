@@ -51,7 +51,7 @@ def run(program: Program) -> dict:
     report = doctor.report()
     return {
         "name": program.name, "error": error, "verdict": report["verdict"],
-        "findings": [[f["kind"], f["severity"], f["file"], f["line"], f["message"], f["evidence"]]
+        "findings": [[f["kind"], f["severity"], f["file"], f["line"], f["message"], f["evidence"], f["variable"]]
                      for f in report["findings"]],
         "failed": [c["detail"] for c in report["checks"] if c["result"] == "failed"],
     }  # fmt: skip

@@ -146,3 +146,13 @@ def test_annotations():
         return tf.convert_to_tensor(x)
 
     assert annotated(1).dtype == tf.int32
+
+
+def test_a_constant_of_a_variable_has_no_gradient():
+    w, x = tf.Variable([1.0, 2.0]), tf.constant([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        of_variable, of_tensor = tf.constant(w) * 2.0, tf.constant(x) * 2.0
+        of_shape = tf.constant(x, shape=[2, 1]) * 2.0
+    assert tape.gradient(of_variable, w) is None and tape.gradient(of_shape, x) is None
+    assert tape.gradient(of_tensor, x).numpy().tolist() == [2.0, 2.0]

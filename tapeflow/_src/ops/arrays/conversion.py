@@ -58,6 +58,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     >>> tf.constant(0., shape=[2])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
+    held = getattr(value, "handle", value)
+    if (isinstance(held, _core.Variable) or (shape is not None and _core.is_tensor(held))) and not _core.is_tracing():
+        value = held.numpy()  # as in TensorFlow: no gradient passes
     if _core.is_tensor(value) and dtype is not None and as_dtype(dtype) != value.dtype:
         value = cast(value, dtype)
     tensor = _core.convert_to_tensor(value, dtype, None, "constant")
