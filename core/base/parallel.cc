@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/subnormals.h"
+#include "base/worker_state.h"
 
 namespace tapeflow {
 namespace {
@@ -65,6 +66,10 @@ struct Ticket {
 class Pool {
  public:
   Pool(int threads, Pool* previous) : threads_(threads), previous_(previous) {}
+
+  bool awake() const {
+    return started_.load(std::memory_order_relaxed) && sleepers_.load(std::memory_order_relaxed) == 0;
+  }
 
   bool serves(int threads) const { return threads == threads_ && !retired_.load(); }
 
@@ -298,6 +303,11 @@ AsideNumber give_aside(const AsideWork& work) {
 bool aside_is_done(AsideNumber number) { return static_cast<Pool*>(number.pool)->aside_is_done(number.number); }
 
 void finish_aside(AsideNumber number) { static_cast<Pool*>(number.pool)->finish_aside(number.number); }
+
+bool workers_awake() {
+  const Pool* used = current_pool.load(std::memory_order_acquire);
+  return !inside_region && used && used->awake();
+}
 
 int thread_count() {
   static const int cores = usable_cores();

@@ -8,6 +8,7 @@
 
 #include "base/instruction_set.h"
 #include "base/parallel.h"
+#include "base/worker_state.h"
 #include "kernels/linalg/blas.h"
 
 namespace tapeflow {
@@ -95,8 +96,10 @@ template <class T> int64_t cost(const Product<T>& p) {
   return p.m * p.n * p.k + 4 * (p.m * p.k + p.k * p.n + p.m * p.n);
 }
 
-constexpr int64_t cost_of_a_task = int64_t{1} << 18;        // about two microseconds
-constexpr int64_t cost_worth_threads = 8 * cost_of_a_task;  // waking a sleeping thread costs about ten
+constexpr int64_t cost_of_a_task = int64_t{1} << 18;  // about two microseconds
+
+// Waking a sleeping thread costs about ten microseconds.
+int64_t cost_worth_threads() { return (workers_awake() ? 3 : 8) * cost_of_a_task; }
 
 int64_t ceil_divide(int64_t x, int64_t y) { return (x + y - 1) / y; }
 int64_t round_up(int64_t x, int64_t unit) { return ceil_divide(x, unit) * unit; }
@@ -186,7 +189,7 @@ template <class T> bool large(const Product<T>& p) {
 }
 
 template <class T> bool multiply_complex_product(const Product<T>& p, const Epilogue* epilogue) {
-  const int threads = cost(p) < cost_worth_threads ? 1 : thread_count();
+  const int threads = cost(p) < cost_worth_threads() ? 1 : thread_count();
   if (const auto library = blas_gemm<T>(); library && fits_library(p)) {
     return multiply_blocks(p, threads, epilogue, [&](const Product<T>& part) { multiply_with_library(library, part); });
   }
@@ -198,7 +201,7 @@ template <class T> bool multiply_product(const Product<T>& p, const Epilogue* ep
     return multiply_complex_product(p, epilogue);
   } else {
     const int64_t work = cost(p);
-    const int threads = work < cost_worth_threads ? 1 : thread_count();
+    const int threads = work < cost_worth_threads() ? 1 : thread_count();
     if constexpr (std::is_floating_point_v<T>) {
       if (large(p) && fits_library(p)) {
         if (const auto library = blas_gemm<T>()) {
@@ -250,7 +253,7 @@ template <class T> bool gemm_batched(int64_t batch, bool transpose_a, bool trans
     return false;
   }
   const bool with_epilogue = epilogue && ldc == n && stride_c == m * n;
-  const int64_t grain = batch * work < cost_worth_threads ? batch : std::max<int64_t>(1, cost_of_a_task / work);
+  const int64_t grain = batch * work < cost_worth_threads() ? batch : std::max<int64_t>(1, cost_of_a_task / work);
   parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       multiply_one(i);
