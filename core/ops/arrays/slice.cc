@@ -4,6 +4,7 @@
 
 #include "ops/arrays/elements.h"
 #include "ops/arrays/slicing.h"
+#include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -262,13 +263,14 @@ const Op& strided_slice_op = define(Op{
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = y.mutable_data<T>();
-            int64_t length = shape.rank() ? shape.back() : 1, inner = shape.rank() ? step[step.size() - 1] : 1;
-            for_slice_rows(x.shape(), begin, step, count, [&](int64_t in, int64_t out) {
-              if (inner == 1)
-                std::copy(from + in, from + in + length, to + out);
-              else
-                for (int64_t i = 0; i < length; ++i) to[out + i] = from[in + i * inner];
-            });
+            if (shape.elements() == 0) return;
+            int64_t stride[kMaxRank];
+            strides_of(x.shape(), stride);
+            for (int i = 0; i < x.rank(); ++i) {
+              from += begin[size_t(i)] * stride[i];
+              stride[i] *= step[size_t(i)];
+            }
+            gather_strided(from, to, shape, stride);
           });
         },
     .makes_outputs = true,
@@ -299,7 +301,10 @@ template <class Put> void for_spread_elements(const Call& call, const Shape& x, 
   require_inside(x, begin, step, count);
   const int64_t length = dy.rank() ? dy.back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
   for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from) {
-    for (int64_t i = 0; i < length; ++i) put(to + i * inner, from + i);
+    if (inner == 1)
+      for (int64_t i = 0; i < length; ++i) put(to + i, from + i);
+    else
+      for (int64_t i = 0; i < length; ++i) put(to + i * inner, from + i);
   });
 }
 

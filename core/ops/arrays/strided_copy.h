@@ -90,8 +90,22 @@ void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, i
 
 // Copies y[i0, i1, ...] = x[strides . i], walking y in order. The two innermost dimensions are done in square blocks
 // if x runs along the outer one of them, so that both sides touch whole cache lines.
-template <class T> void gather_strided(const T* x, T* y, const Shape& y_shape, const int64_t* stride) {
-  int rank = y_shape.rank();
+// Neighbouring dimensions through which x runs evenly count as one.
+template <class T> void gather_strided(const T* x, T* y, const Shape& shape, const int64_t* strides) {
+  Shape y_shape;
+  int64_t stride[kMaxRank];
+  for (int d = 0; d < shape.rank(); ++d) {
+    const int last = y_shape.rank() - 1;
+    if (shape[d] == 1) continue;
+    if (last >= 0 && stride[last] == strides[d] * shape[d]) {
+      y_shape[last] *= shape[d];
+      stride[last] = strides[d];
+    } else {
+      stride[last + 1] = strides[d];
+      y_shape.append(shape[d]);
+    }
+  }
+  const int rank = y_shape.rank();
   if (rank == 0) {
     *y = *x;
     return;
