@@ -232,6 +232,9 @@ def bincount(
             )
         dtype = weights.dtype
     length = bin_count_length(values, minlength, maxlength)
+    if rows is None and axis is None and weights is None:
+        found = np.bincount(np.asarray(values).ravel().astype(np.int64, copy=False), minlength=length)[:length]
+        return convert_to_tensor(((found > 0) if binary_output else found).astype(as_dtype(dtype).as_numpy_dtype))
     if rows is None and axis == -1 and values.shape.rank == 2:
         row_count = values.shape[0]
         rows = primitives.BroadcastTo(np.arange(row_count)[:, None], values.shape.as_list())
