@@ -198,8 +198,10 @@ bool ElementwiseProgram::compile(int first, int end, const std::vector<int>& las
     loop.streams = true;
     unit.streaming_loop = compile_loop(loop);
   }
-  if (unit.loop) units_.push_back(std::move(unit));
-  return unit.loop != nullptr;
+  if (!unit.loop) return false;
+  compiled_ = true;
+  units_.push_back(std::move(unit));
+  return true;
 }
 
 // The loop that goes past the caches if it may: its results are aligned and in no operand's place.
@@ -312,9 +314,17 @@ struct ElementwiseProgram::Workspace {
   char *scratch = on_stack, *repeated, *spread;
 };
 
+// What an element costs, in cheap steps: several of a compiled loop take as long as one by itself.
+int64_t ElementwiseProgram::cost() const {
+  constexpr int64_t kStepsInOne = 4;
+  int64_t sum = 0;
+  for (const Unit& u : units_) sum += (u.end - u.first + kStepsInOne - 1) / kStepsInOne;
+  return sum;
+}
+
 void ElementwiseProgram::run() const {
   if (!reductions_.empty()) return reduces_doubles_ ? run_with_reductions<double>() : run_with_reductions<float>();
-  int64_t grain = std::max<int64_t>(4 * block_, kGrain / int64_t(steps_.size()));
+  int64_t grain = std::max<int64_t>(4 * block_, kGrain / cost());
   if (size_ <= grain) return run_part(0, size_, 1, 0);
   int64_t unit = row_length_ == 0 ? 1 : row_length_;
   parallel_for(size_ / unit, std::max<int64_t>(1, grain / unit),
@@ -379,8 +389,8 @@ template <class T> void ElementwiseProgram::run_with_reductions() const {
     for (int64_t c = 0; c < chunks; ++c) std::fill_n(table + c * columns, r.columns, std::get<Loops>(r.loops).start);
     table += r.columns;
   }
-  const int64_t cost = chunk * int64_t(steps_.size() + reductions_.size());
-  parallel_for(chunks, std::max<int64_t>(1, kGrain / cost), [&](int64_t begin, int64_t end) {
+  const int64_t work = chunk * (cost() + int64_t(reductions_.size()));
+  parallel_for(chunks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
     Workspace workspace(*this, (end - begin) * chunk);
     Scratch<T> all_lanes(lane_count);
     T* lane = all_lanes.data();
@@ -540,6 +550,10 @@ void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64
       default: return p;
     }
   };
+  if (!compiled_) {
+    for (const Step& s : steps_) run_step(s, source, result_of(workspace, s, at), n);
+    return;
+  }
   for (const Unit& u : units_) {
     if (!u.loop) {
       const Step& s = steps_[size_t(u.first)];

@@ -157,6 +157,7 @@ class ElementwiseProgram {
   bool compile(int first, int end, const std::vector<int>& last_reader);
   static CompiledLoop loop_for(const Unit&, void* const* memory);
   void give_slots();
+  int64_t cost() const;
   void repeat_short_rows();
   struct SpreadOperand;
   struct Workspace;
@@ -181,6 +182,7 @@ class ElementwiseProgram {
 
   std::vector<Step> steps_;
   std::vector<Unit> units_;
+  bool compiled_ = false;  // some unit is
   std::vector<Reduction> reductions_;
   bool reduces_doubles_ = false;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block

@@ -312,6 +312,7 @@ const Op& squared_difference_op = define(Op{
           c.set(0, complexes.has(c.dtype(0)) ? real_as_complex(y_dot) : y_dot);
         },
     .keep = keep_input(0) | keep_input(1),
+    .float_binary = &family::FastBinary<decltype(fast_squared_difference), float>::loops,
     .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference)>,
     .names = {"math.squared_difference"},
     .doc = R"(`(x - y)` times its conjugate.
@@ -546,6 +547,7 @@ const Op& sign_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, turn(c.x(0), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, turn(c.x(0), c.x_dot(0))); },
     .keep = keep_input(0),
+    .float_unary = family::fast_unary_loop<decltype(fast_sign), float>(),
     .element_loops = family::unary_loops<numbers, decltype(sign_of), decltype(fast_sign)>,
     .names = {"math.sign", "sign"},
     .doc = R"(-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.
