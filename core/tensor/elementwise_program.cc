@@ -324,7 +324,9 @@ int64_t ElementwiseProgram::cost() const {
 
 void ElementwiseProgram::run() const {
   if (!reductions_.empty()) return reduces_doubles_ ? run_with_reductions<double>() : run_with_reductions<float>();
-  int64_t grain = std::max<int64_t>(4 * block_, kGrain / cost());
+  const int64_t least = 4 * block_;
+  if (size_ <= least) return run_part(0, size_, 1, 0);
+  const int64_t grain = std::max(least, kGrain / cost());
   if (size_ <= grain) return run_part(0, size_, 1, 0);
   int64_t unit = row_length_ == 0 ? 1 : row_length_;
   parallel_for(size_ / unit, std::max<int64_t>(1, grain / unit),
@@ -534,6 +536,18 @@ template <class Source> void ElementwiseProgram::run_combined(const Step& s, Sou
   s.combined.run(s.combined.loop, operands, single, y, n);
 }
 
+template <class Source> [[gnu::always_inline]] inline void ElementwiseProgram::run_step(const Step& s, Source source,
+                                                                                        char* y, int64_t n) const {
+  if (s.binary)
+    s.binary(source(s.a), source(s.b), y, n);
+  else if (s.unary)
+    s.unary(source(s.a), y, n);
+  else if (s.choice)
+    s.choice(source(s.c), source(s.a), source(s.b), y, n);
+  else
+    run_combined(s, source, y, n);
+}
+
 void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column,
                                    int64_t n) const {
   for (size_t k = 0; k < spread_.size(); ++k) write_spread(workspace, k, at, n);
@@ -566,17 +580,6 @@ void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64
     for (int i : u.results) *next++ = result_of(workspace, steps_[size_t(i)], at);
     loop_for(u, memory)(memory, n);
   }
-}
-
-template <class Source> void ElementwiseProgram::run_step(const Step& s, Source source, char* y, int64_t n) const {
-  if (s.binary)
-    s.binary(source(s.a), source(s.b), y, n);
-  else if (s.unary)
-    s.unary(source(s.a), y, n);
-  else if (s.choice)
-    s.choice(source(s.c), source(s.a), source(s.b), y, n);
-  else
-    run_combined(s, source, y, n);
 }
 
 }  // namespace tapeflow
