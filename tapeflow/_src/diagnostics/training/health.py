@@ -261,7 +261,7 @@ class Course:
         what = f"the units of {behind[0]} behind it never fire" if behind else "no change of it reaches the loss"
         return Finding(
             "dead-units" if behind else "zero-gradient",
-            "hint" if not behind and not v.used_once else "severe" if share == 1 else "warning",
+            "hint" if not behind and self._may_cancel(v) else "severe" if share == 1 else "warning",
             f"{share:.0%} of the gradient of {v.name} was exactly zero in {when}: {what}",
             *place,
             variable=v.name,
@@ -271,6 +271,14 @@ class Course:
             else "Look for a factor of zero, a clip that is always active, or a mask that hides everything.",
             confidence=0.85,
         )
+
+    def _may_cancel(self, v: VariableHealth) -> bool:
+        """Whether a zero may be a sum of plus and minus: of a variable that is used twice, or of a bias whose layer gets
+        gradients.
+        """
+        layer = v.name.rpartition("/")[0]
+        beside = [o for o in self.variables.values() if layer and o.name.rpartition("/")[0] == layer and o is not v]
+        return not v.used_once or (len(v.shape) <= 1 and any(o.zero_steps < o.calls for o in beside))
 
     def _equal_units(self) -> Iterator[Finding]:
         for v in self.variables.values():
