@@ -396,6 +396,7 @@ class Doctor:
             "findings": [f.as_dict() for f in findings],
             "variables": report_data.variable_rows(health, findings),
             "steps": report_data.thinned(self._values.steps),
+            "courses": [course.as_dict() for course in self._values.courses.values()],
             "lines": self._costs.rows(marks),
             "operations": self._costs.operations(),
             "memory": self._costs.memory() | {"budget": self._memory_budget, "recompute": self._advice()},

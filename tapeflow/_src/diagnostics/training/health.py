@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,33 @@ class Course:
     def add_loss(self, value: float) -> None:
         if len(self.losses) < _MOST_STEPS:
             self.losses.append(value)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As report.json holds it."""
+        file, line = self.place
+        losses = self.losses or [math.nan]
+        return {
+            "file": file,
+            "line": line,
+            "steps": len(self.losses),
+            "first_loss": losses[0],
+            "last_loss": losses[-1],
+            "learning_rate": self.learning_rate,
+            "noise_scale": self.noise_scale(),
+        }
+
+    def noise_scale(self) -> float | None:
+        """The variance of the gradients of the first steps by the square of their mean: in batches, how many it takes
+        until their noise is as small as their mean. None if it is not known.
+        """
+        dense = [v for v in self.variables.values() if not v.sparse and v.summed_steps >= 4]
+        if not dense or len({v.summed_steps for v in dense}) != 1:
+            return None
+        count = dense[0].summed_steps
+        mean_square = sum(v.square_sum for v in dense) / count
+        square_of_mean = sum(v.squared_mean_gradient() for v in dense)
+        variance = (mean_square - square_of_mean) * count / (count - 1)
+        return max(variance, 0.0) / square_of_mean if square_of_mean > 0 else None
 
     def findings(self) -> Iterator[Finding]:
         """Statements about the course, if it is long enough for any."""
@@ -273,9 +301,7 @@ class Course:
         )
 
     def _may_cancel(self, v: VariableHealth) -> bool:
-        """Whether a zero may be a sum of plus and minus: of a variable that is used twice, or of a bias whose layer gets
-        gradients.
-        """
+        """Whether a zero may be a sum: of a variable that is used twice, or a bias whose layer gets gradients."""
         layer = v.name.rpartition("/")[0]
         beside = [o for o in self.variables.values() if layer and o.name.rpartition("/")[0] == layer and o is not v]
         return not v.used_once or (len(v.shape) <= 1 and any(o.zero_steps < o.calls for o in beside))

@@ -32,6 +32,7 @@ class VariableHealth:
         self.last: np.ndarray[Any, Any] | None = None
         self._last_gradient: np.ndarray[Any, Any] | None = None
         self.uphill = self.downhill = 0  # steps along the gradient, and against it
+        self.summed_steps, self.square_sum = 0, 0.0  # the first steps, and the sum of their squared gradients
         self._gradient_sum: np.ndarray[Any, Any] | None = None
         self.sum_factors: list[float] = []  # steps by the sum of all gradients so far, where they are parallel
         self.jumps = 0  # steps after which nothing is left of the old value
@@ -91,6 +92,8 @@ class VariableHealth:
                 self.downhill += along < 0
                 self._compare_with_sum(step, moved)
         if self.calls <= 12 and not np.iscomplexobj(g):
+            self.summed_steps += 1
+            self.square_sum += self.norms[-1] ** 2 * g.size
             self._gradient_sum = g if self._gradient_sum is None else self._gradient_sum + g
         small = value.size <= _COPIED_ELEMENTS
         self.last, self._last_gradient = (flat.copy(), g) if small else (None, None)
@@ -105,6 +108,12 @@ class VariableHealth:
             return
         if abs(dot(step, total)) > (1 - 1e-5) * moved * size:
             self.sum_factors.append(moved / size)
+
+    def squared_mean_gradient(self) -> float:
+        """The square of the length of the mean gradient of the first steps."""
+        if self._gradient_sum is None or not self.summed_steps:
+            return 0.0
+        return norm(self._gradient_sum) ** 2 / self.summed_steps**2
 
     @property
     def follows_sum(self) -> bool:
