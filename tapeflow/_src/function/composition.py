@@ -14,13 +14,14 @@ from tapeflow._src.autodiff.black_box import differentiable_call
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.namespace import node_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.effects.host_call import CompositionCall, Place, frames
+from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place, frames
 from tapeflow._src.ops.random.seeds import replayed, snapshot
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import OpError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.symbolic import Refusals
 from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor
 
 
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -100,7 +101,17 @@ class _Whole:
     @property
     def raw_call(self) -> CompositionCall:
         """What is written into files for the node."""
-        args, kwargs = self.arguments([Place(i) for i in range(len(self._places))])
+        given = list(self._leaves)
+        for number, place in enumerate(self._places):
+            given[place] = Place(number)
+        rest = iter(given)
+
+        def taken(leaf: Any) -> Any:
+            if not isinstance(leaf, CompositeTensor):
+                return next(rest)
+            return CompositePlace(type(leaf), [next(rest) for _ in nest.flatten(leaf, expand_composites=True)])
+
+        args, kwargs = nest.map_structure(taken, self._structure)
         return CompositionCall(self._function, tuple(args), kwargs)
 
 

@@ -17,7 +17,7 @@ NOT_WRITTEN = {
     "CTCBeamSearchDecoder", "CTCLossCurvature", "CTCLossDense", "IgammaGradAA", "LinearRecurrence",
     "MatrixExponential", "MatrixPseudoInverse", "MaxPoolGradGrad", "MaxPoolGradGradWithArgmax",
     "MaxPoolGradWithArgmax", "NormalizeGrad", "PhiloxBinomial", "PhiloxBoundedNormal", "PhiloxCandidates",
-    "PhiloxMultinomial", "PhiloxPoisson", "PhiloxShuffle", "Resample", "ResampleTransposed", "GatherSpread",
+    "PhiloxMultinomial", "PhiloxPoisson", "Resample", "ResampleTransposed", "GatherSpread",
 }  # fmt: skip
 NOT_READ = {"IsotonicRegression", "TridiagonalSolve", "NonMaxSuppressionV5"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,7 @@ from tapeflow._src.compat.graph_def.exporter import ExportedNode, raw_call_of, w
 from tapeflow._src.compat.graph_def.op_defs import find_op_def
 from tapeflow._src.compat.raw_ops.operation import find_raw_operation
 from tapeflow._src.compat.raw_ops.table import raw_name_by_function
-from tapeflow._src.ops.effects.host_call import CompositionCall, Place
+from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place
 from tapeflow._src.ops.linalg.einsum import einsum
 from tapeflow._src.ops.lookup.tables import TableCall
 from tapeflow._src.ops.strings.strings import split
@@ -84,12 +85,12 @@ Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
 
 
 def _composition(n: ExportedNode, call: CompositionCall) -> Any:
-    args, kwargs = nest.map_structure(
-        lambda x: n[x.number] if isinstance(x, Place) else x, [list(call.args), call.kwargs]
-    )
-    rule = _RULES.get(call.function)
+    args, kwargs = nest.map_structure(functools.partial(_taken, n), [list(call.args), call.kwargs])
+    rule = rule_by_function.get(call.function)
     if rule is not None:
         return rule(n, tuple(args), kwargs)
+    if any(isinstance(x, Parts) for x in (*args, *kwargs.values())):
+        raise _refused(n, call)
     name, count = raw_name_by_function.get(id(call.function), (None, None))
     if name is None or find_op_def(name) is None:
         raise _refused(n, call)
@@ -100,6 +101,17 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
     return _raw_node(n, name, given)
 
 
+class Parts(list[Ref]):
+    """The parts of a sparse tensor (indices, values, shape) or of a ragged one (values, splits)."""
+
+
+def _taken(n: ExportedNode, leaf: Any) -> Any:
+    """An argument: the reference of a tensor, a list of those of a sparse or ragged one, or what it is."""
+    if isinstance(leaf, CompositePlace):
+        return Parts(as_ref(n.e, _taken(n, part), None) for part in leaf.parts)
+    return n[leaf.number] if isinstance(leaf, Place) else leaf
+
+
 def _raw_node(n: ExportedNode, name: str, given: dict[str, Any]) -> list[Ref]:
     """A node of this operation with the arguments of `tf.raw_ops`."""
     definition = find_op_def(name)
@@ -108,10 +120,10 @@ def _raw_node(n: ExportedNode, name: str, given: dict[str, Any]) -> list[Ref]:
     for argument in definition.inputs:
         value = given[argument.python_name]
         if argument.is_list:
-            inputs.append([_ref(n.e, x, None) for x in value])
+            inputs.append([as_ref(n.e, x, None) for x in value])
         else:
             kind = None if argument.kind in definition.attributes else argument.kind
-            inputs.append(_ref(n.e, value, kind))
+            inputs.append(as_ref(n.e, value, kind))
     attributes = {
         key: given[attribute.python_name]
         for key, attribute in definition.attributes.items()
@@ -120,7 +132,7 @@ def _raw_node(n: ExportedNode, name: str, given: dict[str, Any]) -> list[Ref]:
     return n.e.node(name, *inputs, **attributes)
 
 
-def _ref(e: Emitter, value: Any, dtype: Any) -> Ref:
+def as_ref(e: Emitter, value: Any, dtype: Any) -> Ref:
     return value if isinstance(value, Ref) else e.constant(value, dtype)
 
 
@@ -129,7 +141,7 @@ def _einsum(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if "..." not in equation and "->" not in equation:
         letters = sorted({c for c in equation if c.isalpha() and equation.count(c) == 1})
         equation = f"{equation}->{''.join(letters)}"
-    return n.e.one("Einsum", [_ref(n.e, x, None) for x in inputs], equation=equation.replace(" ", ""))
+    return n.e.one("Einsum", [as_ref(n.e, x, None) for x in inputs], equation=equation.replace(" ", ""))
 
 
 def _split(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -141,7 +153,7 @@ def _split(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         raise UnimplementedError.of(f"{n.writer.where}: strings.split of shape {text.shape} cannot be written")
     e = n.e
     rows = e.one("Reshape", text, e.ints([-1]))
-    indices, values, shape = e.node("StringSplitV2", rows, _ref(e, separator or "", "string"), maxsplit=limit)
+    indices, values, shape = e.node("StringSplitV2", rows, as_ref(e, separator or "", "string"), maxsplit=limit)
     if text.shape.rank == 0:
         return [values]
     masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
@@ -153,4 +165,4 @@ def _split(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return [values, e.one("ConcatV2", [e.ints([0], "int64"), ends], e.ints(0))]
 
 
-_RULES: dict[Any, Rule] = {einsum: _einsum, split: _split}
+rule_by_function: dict[Any, Rule] = {einsum: _einsum, split: _split}

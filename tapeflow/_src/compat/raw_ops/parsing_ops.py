@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.io.examples.columns import Examples, Sequences, feature_specs, step_specs
 from tapeflow._src.io.examples.features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, VarLenFeature
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -57,7 +57,15 @@ def _parts_of(found: dict[str, list[list[Any]]]) -> list[Any]:
     """Sparse indices, values and shapes, dense values, ragged values and splits: lists, as the nodes give them."""
     sparse, dense, ragged = found["sparse"], found["dense"], found["ragged"]
     lists = [[p[i] for p in sparse] for i in range(3)]
-    return [*lists, [p[0] for p in dense], [p[0] for p in ragged], [p[1] for p in ragged]]
+    return [*lists, [p[0] for p in dense], [p[0] for p in ragged], [_splits(p) for p in ragged]]
+
+
+def _splits(parts: list[Any]) -> Any:
+    """The row splits of a ragged feature; a single example is one row."""
+    if len(parts) > 1:
+        return parts[1]
+    count = primitives.Shape(parts[0], "int32")[0]
+    return primitives.Pack([count - count, count], 0)
 
 
 def _parse(serialized: Any, features: _Features) -> list[Any]:

@@ -15,6 +15,7 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_arrays,
     export_control_flow,
     export_deferred,
+    export_features,
     export_gradients,
     export_math,
     export_nn,

@@ -52,6 +52,15 @@ class Place:
         self.number = number
 
 
+class CompositePlace:
+    """In place of a sparse or ragged tensor among the arguments: its parts, places or tensors."""
+
+    __slots__ = ("kind", "parts")
+
+    def __init__(self, kind: type, parts: list[Any]) -> None:
+        self.kind, self.parts = kind, parts
+
+
 class CompositionCall(NamedTuple):
     """The public function that a node stands for, with its arguments; symbolic tensors are places among the inputs."""
 

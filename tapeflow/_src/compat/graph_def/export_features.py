@@ -1,0 +1,338 @@
+"""How functions on text, examples, features and sparse tensors are written, which are nodes that run Python here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
+from tapeflow._src.compat.graph_def.export_python import Parts, Rule, as_ref, rule_by_function
+from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
+from tapeflow._src.io.codecs.image_files import decode_image
+from tapeflow._src.io.csv import decode_csv
+from tapeflow._src.io.examples.example_parsing import parse_example, parse_single_example
+from tapeflow._src.io.examples.features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, VarLenFeature
+from tapeflow._src.ops.arrays import sets
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.printing import format_
+from tapeflow._src.ops.math.segments import bincount
+from tapeflow._src.ops.sparse import binary, conversion, sparse
+from tapeflow._src.ops.strings.strings import bytes_split, ngrams, reduce_join
+from tapeflow._src.ops.strings.unicode import unicode_decode
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import UnimplementedError
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+
+
+def _writes_function(function: Any) -> Callable[[Callable[[ExportedNode, dict[str, Any]], Any]], Rule]:
+    """Registers what writes nodes that run a function, given its arguments by name."""
+    signature = inspect.signature(function)
+
+    def register(rule: Callable[[ExportedNode, dict[str, Any]], Any]) -> Rule:
+        def run(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return rule(n, dict(bound.arguments))
+
+        rule_by_function[function] = run
+        return run
+
+    return register
+
+
+def _refused(n: ExportedNode, what: str) -> Exception:
+    return UnimplementedError.of(f"{n.writer.where}: {what} cannot be written")
+
+
+# ---- examples
+
+
+def _parse(n: ExportedNode, given: dict[str, Any]) -> Any:
+    e, features = n.e, dict(sorted(given["features"].items()))
+    groups: dict[str, list[tuple[str, Any]]] = {"sparse": [], "dense": [], "ragged": []}
+    for key, feature in features.items():
+        if isinstance(feature, VarLenFeature):
+            groups["sparse"].append((key, feature))
+        elif isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
+            groups["dense"].append((key, feature))
+        elif isinstance(feature, RaggedFeature) and not feature.partitions:
+            groups["ragged"].append((feature.value_key or key, feature))
+        else:
+            raise _refused(n, f"parse_example with {feature}")
+    names = {kind: e.constant(np.asarray([k for k, _ in group], object), "string") for kind, group in groups.items()}
+    defaults, shapes = [], []
+    for _, feature in groups["dense"]:
+        dtype, dims = as_dtype(feature.dtype), as_shape(feature.shape).as_list()
+        grows = isinstance(feature, FixedLenSequenceFeature)
+        shapes.append(TensorShape([None, *dims] if grows else dims))
+        defaults.append(e.constant(_default(feature, dtype, dims, grows), dtype))
+    serialized = as_ref(e, given["serialized"], "string")
+    results = e.node(
+        "ParseExampleV2",
+        serialized,
+        e.constant(np.asarray([], object), "string"),
+        names["sparse"],
+        names["dense"],
+        names["ragged"],
+        defaults,
+        num_sparse=len(groups["sparse"]),
+        sparse_types=[f.dtype for _, f in groups["sparse"]],
+        Tdense=[f.dtype for _, f in groups["dense"]],
+        ragged_value_types=[f.dtype for _, f in groups["ragged"]],
+        ragged_split_types=[f.row_splits_dtype for _, f in groups["ragged"]],
+        dense_shapes=shapes,
+    )
+    count, dense, ragged = (len(groups[kind]) for kind in ("sparse", "dense", "ragged"))
+    rest = results[3 * count :]
+    found: list[Ref] = []
+    places = dict.fromkeys(groups, 0)
+    single = n.writer.kind(n._numbers[0])[1].rank == 0
+    for feature in features.values():
+        kind = "sparse" if isinstance(feature, VarLenFeature) else "ragged" if isinstance(feature, RaggedFeature) else "dense"  # noqa: E501  # fmt: skip
+        i = places[kind]
+        places[kind] += 1
+        if kind == "sparse":
+            found += [results[i], results[count + i], results[2 * count + i]]
+        elif kind == "dense":
+            found.append(rest[i])
+        else:
+            found += [rest[dense + i]] if single else [rest[dense + i], rest[dense + ragged + i]]
+    return found
+
+
+for _function in (parse_example, parse_single_example):
+    _writes_function(_function)(_parse)
+
+
+def _default(feature: Any, dtype: Any, dims: list[int], grows: bool) -> Any:
+    empty: Any = "" if dtype.name == "string" else 0
+    if feature.default_value is None:
+        if grows:
+            return np.asarray(empty, object if dtype.name == "string" else dtype.as_numpy_dtype)
+        return np.asarray([], object if dtype.name == "string" else dtype.as_numpy_dtype)
+    value = np.asarray(convert_to_tensor(feature.default_value, dtype).numpy())
+    return value if grows else np.broadcast_to(value, dims) if value.size == 1 else value.reshape(dims)
+
+
+@_writes_function(decode_csv)
+def _csv(n: ExportedNode, given: dict[str, Any]) -> Any:
+    defaults = [n.e.constant(convert_to_tensor(d)) for d in given["record_defaults"]]
+    defaults = [n.e.one("Reshape", d, n.e.ints([-1])) for d in defaults]
+    return n.e.node(
+        "DecodeCSV",
+        as_ref(n.e, given["records"], "string"),
+        defaults,
+        field_delim=given["field_delim"],
+        use_quote_delim=given["use_quote_delim"],
+        na_value=given["na_value"],
+        select_cols=list(given["select_cols"] or []),
+    )
+
+
+@_writes_function(decode_image)
+def _image(n: ExportedNode, given: dict[str, Any]) -> Any:
+    return n.e.one(
+        "DecodeImage",
+        as_ref(n.e, given["contents"], "string"),
+        channels=given["channels"] or 0,
+        dtype=as_dtype(given["dtype"]),
+        expand_animations=given["expand_animations"],
+    )
+
+
+# ---- text
+
+
+def _rows(e: Emitter, text: Ref, n: ExportedNode) -> Ref:
+    if text.shape.rank not in (0, 1):
+        raise _refused(n, f"a function on text of shape {text.shape}")
+    return e.one("Reshape", text, e.ints([-1]))
+
+
+@_writes_function(bytes_split)
+def _bytes(n: ExportedNode, given: dict[str, Any]) -> Any:
+    e, text = n.e, given["input"]
+    rows = _rows(e, text, n)
+    indices, values, shape = e.node("StringSplit", rows, e.constant("", "string"), skip_empty=False)
+    if text.shape.rank == 0:
+        return [values]
+    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
+    owners = e.one("StridedSlice", indices, e.ints([0, 0]), e.ints([0, 1]), e.ints([1, 1]), **masks)
+    count = e.one("StridedSlice", shape, e.ints([0]), e.ints([1]), e.ints([1]), shrink_axis_mask=1)
+    lengths = e.one("UnsortedSegmentSum", e.one("OnesLike", owners), owners, count)
+    return [values, e.one("ConcatV2", [e.ints([0], "int64"), e.one("Cumsum", lengths, e.ints(0))], e.ints(0))]
+
+
+@_writes_function(unicode_decode)
+def _points(n: ExportedNode, given: dict[str, Any]) -> Any:
+    text = given["input"]
+    splits, values = n.e.node(
+        "UnicodeDecode",
+        _rows(n.e, text, n),
+        input_encoding=given["input_encoding"],
+        errors=given["errors"],
+        replacement_char=given["replacement_char"],
+        replace_control_characters=given["replace_control_characters"],
+        Tsplits="int64",
+    )
+    return [values] if text.shape.rank == 0 else [values, splits]
+
+
+@_writes_function(ngrams)
+def _grams(n: ExportedNode, given: dict[str, Any]) -> Any:
+    if not isinstance(given["data"], Parts) or len(given["data"]) != 2:
+        raise _refused(n, "strings.ngrams of a dense tensor, or of rows in rows,")
+    pads = given["pad_values"]
+    left, right = ("", "") if pads is None else (pads, pads) if isinstance(pads, str | bytes) else pads
+    width = 0 if pads is None else -1 if given["padding_width"] is None else given["padding_width"]
+    return n.e.node(
+        "StringNGrams",
+        *given["data"],
+        separator=given["separator"],
+        ngram_widths=[int(w) for w in np.atleast_1d(given["ngram_width"])],
+        left_pad=left,
+        right_pad=right,
+        pad_width=width,
+        preserve_short_sequences=given["preserve_short_sequences"],
+    )
+
+
+@_writes_function(reduce_join)
+def _join(n: ExportedNode, given: dict[str, Any]) -> Any:
+    e, x, axis = n.e, as_ref(n.e, given["inputs"], "string"), given["axis"]
+    if axis is None:
+        rank = e.one("Rank", x)
+        axes = e.one("Range", e.one("Sub", rank, e.ints(1)), e.ints(-1), e.ints(-1))
+        axes = e.one("ReverseV2", axes, e.ints([0]))
+    else:
+        axes = e.ints(axis)
+    return e.one("ReduceJoin", x, axes, keep_dims=given["keepdims"], separator=given["separator"])
+
+
+@_writes_function(format_)
+def _format(n: ExportedNode, given: dict[str, Any]) -> Any:
+    inputs = [given["inputs"]] if isinstance(given["inputs"], Ref) else list(given["inputs"])
+    return n.e.one(
+        "StringFormat",
+        [as_ref(n.e, x, None) for x in inputs],
+        template=given["template"],
+        placeholder=given["placeholder"],
+        summarize=given["summarize"],
+    )
+
+
+# ---- sparse tensors
+
+
+@_writes_function(binary.add)
+def _add(n: ExportedNode, given: dict[str, Any]) -> Any:
+    a, b = given["a"], given["b"]
+    if not (isinstance(a, Parts) and isinstance(b, Parts)):
+        raise _refused(n, "sparse.add of a sparse and a dense tensor")
+    return n.e.node("SparseAdd", *a, *b, n.e.constant(given["threshold"], a[1].dtype))
+
+
+@_writes_function(sparse.concat)
+def _concat(n: ExportedNode, given: dict[str, Any]) -> Any:
+    if given["expand_nonconcat_dims"]:
+        raise _refused(n, "sparse.concat with expand_nonconcat_dims")
+    indices, values, shapes = (list(part) for part in zip(*given["sp_inputs"]))
+    return n.e.node("SparseConcat", indices, values, shapes, concat_dim=int(given["axis"]))
+
+
+@_writes_function(sparse.transpose)
+def _transpose(n: ExportedNode, given: dict[str, Any]) -> Any:
+    e, (indices, values, shape), perm = n.e, given["sp_input"], given["perm"]
+    rank = indices.shape[1] if indices.shape.rank == 2 else None
+    if perm is None and rank is None:
+        raise _refused(n, "sparse.transpose of an unknown rank")
+    order = e.ints(list(range(rank))[::-1] if perm is None else perm)
+    moved = e.one("GatherV2", indices, order, e.ints(1)), e.one("GatherV2", shape, order, e.ints(0))
+    return [*e.node("SparseReorder", moved[0], values, moved[1]), moved[1]]
+
+
+@_writes_function(conversion.to_dense)
+def _to_dense(n: ExportedNode, given: dict[str, Any]) -> Any:
+    (indices, values, shape), default = given["sp_input"], given["default_value"]
+    empty: Any = "" if values.dtype.name == "string" else 0
+    default = as_ref(n.e, empty if default is None else default, values.dtype)
+    return n.e.one("SparseToDense", indices, shape, values, default, validate_indices=given["validate_indices"])
+
+
+def _set_operation(name: str) -> Callable[[ExportedNode, dict[str, Any]], Any]:
+    def write(n: ExportedNode, given: dict[str, Any]) -> Any:
+        a, b = given["a"], given["b"]
+        if isinstance(a, Parts) or isinstance(b, Parts):
+            raise _refused(n, "a set operation on sparse tensors")
+        text = "b-a" if name == "a-b" and not given.get("aminusb", True) else name
+        sides = [as_ref(n.e, x, None) for x in (a, b)]
+        return n.e.node("DenseToDenseSetOperation", *sides, set_operation=text, validate_indices=True)
+
+    return write
+
+
+@_writes_function(sets.size)
+def _set_size(n: ExportedNode, given: dict[str, Any]) -> Any:
+    return n.e.one("SetSize", *given["a"], validate_indices=given["validate_indices"])
+
+
+@_writes_function(bincount)
+def _bincount(n: ExportedNode, given: dict[str, Any]) -> Any:
+    """As many bins as the largest number needs, within the bounds that are given."""
+    e, x, dtype = n.e, given["arr"], as_dtype(given["dtype"])
+    if isinstance(x, Parts) or (given["axis"] is not None and x.shape.rank != 2):
+        raise _refused(n, "math.bincount of a sparse or ragged tensor, or along an axis of a vector,")
+    flat = e.one("Reshape", x, e.ints([-1]))
+    largest = e.one("Max", e.one("ConcatV2", [flat, e.constant([-1], x.dtype)], e.ints(0)), e.ints([0]))
+    size = e.one("AddV2", largest, e.constant(1, x.dtype))
+    for op, bound in (("Maximum", given["minlength"]), ("Minimum", given["maxlength"])):
+        size = size if bound is None else e.one(op, size, as_ref(e, bound, x.dtype))
+    weights = given["weights"]
+    kind = dtype if weights is None else weights.dtype
+    weights = e.constant(np.zeros([0], kind.as_numpy_dtype), kind) if weights is None else as_ref(e, weights, None)
+    return e.one(
+        "DenseBincount", x if given["axis"] is not None else flat, size, weights, binary_output=given["binary_output"]
+    )
+
+
+_writes_function(sets.intersection)(_set_operation("intersection"))
+_writes_function(sets.union)(_set_operation("union"))
+_writes_function(sets.difference)(_set_operation("a-b"))
+
+
+# ---- samplers, which TensorFlow has with a seed in place of key and counter
+
+
+def _seed(n: ExportedNode, place: int) -> Ref:
+    source = n.writer.node_of(n._numbers[place])
+    if source is None or source[0] != "StatelessRandomGetKeyCounter":
+        raise n.unsupported("a key that is no seed's")
+    return n.writer.value(source[1][0])
+
+
+@writes("PhiloxMultinomial")
+def _multinomial(n: ExportedNode) -> Any:
+    return n.e.one("StatelessMultinomial", n[0], n.e.ints(n.param(0)), _seed(n, 1), output_dtype=n.kind[0])
+
+
+@writes("PhiloxPoisson")
+def _poisson(n: ExportedNode) -> Any:
+    return n.e.one("StatelessRandomPoisson", n.tensor(0), _seed(n, 0), n[2], dtype=n.kind[0])
+
+
+@writes("PhiloxBinomial")
+def _binomial(n: ExportedNode) -> Any:
+    return n.e.one("StatelessRandomBinomial", n.tensor(0), _seed(n, 0), n[2], n[3], dtype=n.kind[0])
+
+
+@writes("PhiloxBoundedNormal")
+def _bounded(n: ExportedNode) -> Any:
+    return n.e.one("StatelessParameterizedTruncatedNormal", n.tensor(0), _seed(n, 0), *n.inputs[2:6])
+
+
+@writes("PhiloxShuffle")
+def _shuffle(n: ExportedNode) -> Any:
+    return n.e.one("StatelessShuffle", n[0], n[1], n[2], n.e.ints(1))

@@ -1,0 +1,63 @@
+"""Functions on text, examples, features and sparse tensors are written as TensorFlow's operations and read back."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tapeflow._src import _core
+from tapeflow._src.compat.graph_def.exporter import FunctionWriter
+from tapeflow._src.compat.graph_def.library import FunctionLibrary
+from tapeflow._src.compat.saved_model import saved_model  # noqa: F401  all rules
+from tests.io.examples.test_example_parsing import example, floats, ints, texts
+
+TEXT = tf.TensorSpec([None], tf.string)
+SEED = tf.TensorSpec([2], tf.int32)
+NUMBERS = tf.TensorSpec([None], tf.int32)
+SPARSE = tf.SparseTensorSpec([None, 5], tf.float32)
+SPEC = {
+    "a": tf.io.FixedLenFeature([2], tf.float32),
+    "b": tf.io.VarLenFeature(tf.string),
+    "c": tf.io.RaggedFeature(tf.int64),
+    "d": tf.io.FixedLenFeature([], tf.string, default_value="none"),
+    "e": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+}
+WORDS = tf.constant(["Hello World", "foo", "", "x1y22 z"])
+EXAMPLE = example(a=floats(1.0, 2.0), b=texts(b"x", b"y"), c=ints(1, 2, 3), e=ints(7))
+ROWS = tf.SparseTensor([[0, 1], [2, 3], [2, 4]], [1.0, 2.0, 3.0], [3, 5])
+CASES = {
+    "examples": (lambda x: tf.io.parse_example(x, SPEC), TEXT, tf.constant([EXAMPLE, EXAMPLE])),
+    "one example": (lambda x: tf.io.parse_single_example(x, SPEC), tf.TensorSpec([], tf.string), tf.constant(EXAMPLE)),
+    "csv": (lambda x: tf.io.decode_csv(x, [0.0, "z"]), TEXT, tf.constant(["1.5,a", "2,b"])),
+    "bytes": (lambda x: tf.strings.bytes_split(x).to_tensor(""), TEXT, WORDS),
+    "points": (lambda x: tf.strings.unicode_decode(x, "UTF-8").to_tensor(-1), TEXT, WORDS),
+    "ngrams": (lambda x: tf.strings.ngrams(tf.strings.split(x), 2).to_tensor(""), TEXT, WORDS),
+    "join": (lambda x: tf.strings.reduce_join(x, separator="|"), TEXT, WORDS),
+    "format": (lambda x: tf.strings.format("{}!", x), TEXT, WORDS),
+    "added": (lambda s: tf.sparse.add(s, s), SPARSE, ROWS),
+    "joined": (lambda s: tf.sparse.concat(0, [s, s]), SPARSE, ROWS),
+    "transposed": (lambda s: tf.sparse.to_dense(tf.sparse.transpose(s)), SPARSE, ROWS),
+    "bincount": (lambda x: tf.math.bincount(x), NUMBERS, tf.constant([0, 2, 2, 5])),
+    "sets": (
+        lambda x: tf.sets.size(tf.sets.intersection(x[None], tf.constant([[0, 2]]))),
+        NUMBERS,
+        tf.constant([0, 2, 2, 5]),
+    ),
+    "classes": (lambda s: tf.random.stateless_categorical([[0.0, 1.0]], 6, s), SEED, tf.constant([1, 2])),
+    "counts": (lambda s: tf.random.stateless_binomial([4], s, 10.0, 0.3), SEED, tf.constant([1, 2])),
+    "events": (lambda s: tf.random.stateless_poisson([4], s, 3.0), SEED, tf.constant([1, 2])),
+    "order": (lambda s: tf.random.experimental.stateless_shuffle(tf.range(6), s), SEED, tf.constant([1, 2])),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_functions_are_written_and_read_back(name):
+    function, spec, given = CASES[name]
+    concrete = tf.function(function).get_concrete_function(spec)
+    writer = FunctionWriter("test")
+    writer.add(_core.graph_data(concrete.graph), "f")
+    tensors = tf.nest.flatten(given, expand_composites=True)
+    found = FunctionLibrary(writer.library, "test").call("f", [*tensors, *concrete.graph.captures], {})
+    expected = tf.nest.flatten(function(given), expand_composites=True)
+    for y, wanted in zip(found, expected, strict=True):
+        assert y.dtype == wanted.dtype
+        np.testing.assert_array_equal(y, wanted)
