@@ -26,6 +26,8 @@ constexpr int kLanesPerThread = 4;
 // and the ends of a chain that are tried.
 constexpr size_t kFarthest = 1024, kMostLooks = 200'000, kFewSteps = 64;
 constexpr size_t kMostEnds = 48;
+// Steps that are taken without a search after many in vain, and between two searches for a pipeline.
+constexpr size_t kMostSkipped = 16, kStepsPerPipeline = 64;
 
 std::atomic<int> limit{0};
 
@@ -54,12 +56,12 @@ class RegionFinder {
       } else if (find_lanes(false) || (saw_threaded_ && find_lanes(true))) {
         add_region();
         new_region_ = true;
+        searches_in_vain_ = 0;
       } else if (std::exchange(new_region_, false) && find_pipeline()) {
         add_pipeline();
         new_region_ = true;
       } else {
-        new_region_ = steps_[next_].alone;
-        take(next_);
+        take_alone();
       }
     }
     return std::move(result_);
@@ -72,6 +74,18 @@ class RegionFinder {
   void take(size_t step) {
     result_.order.push_back(int(step));
     done_[step] = true;
+  }
+
+  // Takes the next step by itself; after many searches in vain, several before the next search.
+  void take_alone() {
+    const size_t count = std::min<size_t>(1 + searches_in_vain_++ / 8, kMostSkipped);
+    for (size_t i = 0; i < count && next_ < steps_.size(); ++next_) {
+      if (done_[next_]) continue;
+      new_region_ = steps_[next_].alone || ++since_pipeline_ % kStepsPerPipeline == 0;
+      take(next_);
+      ++i;
+      if (new_region_) break;
+    }
   }
 
   // The lane a step belongs to: kNone if it waits for nobody, kBlocked if for more than one.
@@ -233,7 +247,7 @@ class RegionFinder {
   bool saw_threaded_ = false;
   size_t looks_ = 0;
   bool new_region_ = true;  // no search for a pipeline has looked at the steps from here on
-  size_t next_ = 0, end_ = 0;
+  size_t next_ = 0, end_ = 0, searches_in_vain_ = 0, since_pipeline_ = 0;
   RegionSchedule result_;
 };
 

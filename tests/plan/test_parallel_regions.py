@@ -501,3 +501,28 @@ def test_many_steps_that_read_a_variable():
         return tf.add_n([y * float(i % 7) for i in range(5000)])
 
     np.testing.assert_array_equal(total(), np.full(10, sum(i % 7 for i in range(5000)), np.float32))
+
+
+def test_the_weights_of_a_long_recurrence_follow_its_chain_in_one_region():
+    """However long the forward chain is, which no search finds a second lane for."""
+    random = np.random.default_rng(0)
+    x = tf.constant(random.standard_normal((120, 32, 64)).astype(np.float32))
+    w = tf.Variable((0.1 * random.standard_normal((128, 384))).astype(np.float32))
+    u = tf.Variable((0.1 * random.standard_normal((64, 384))).astype(np.float32))
+
+    def step():
+        with tf.GradientTape() as tape:
+            h = tf.zeros([32, 128])
+            for t in range(120):
+                a, b = tf.split(tf.matmul(x[t], u), 3, axis=1), tf.split(tf.matmul(h, w), 3, axis=1)
+                z, r = tf.sigmoid(a[0] + b[0]), tf.sigmoid(a[1] + b[1])
+                h = z * h + (1.0 - z) * tf.tanh(a[2] + r * b[2])
+            loss = tf.reduce_sum(h * h)
+        return tape.gradient(loss, [w, u])
+
+    function = tf.function(step)
+    text = function.experimental_get_compiler_ir()(stage="after-schedule")
+    assert "pipelined region" in text
+    assert text.count("region of") <= 6, text.count("region of")
+    for compiled, eager in zip(function(), step(), strict=True):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-3, atol=1e-3)
