@@ -407,13 +407,15 @@ BlockVector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
   BlockVector<uint8_t> useful(values, 0);
   for (ValueIndex s : sources)
     if (s != kNotFollowed) useful[s] = kUseful | kSource;
-  for (Record* r : records_)
+  for (Record* r : records_) {
+    if (r->op->gradient == Gradient::none) continue;  // recorded for explanations alone
     for (int i = 0; i < r->inputs; ++i) {
       ValueIndex x = r->input()[i];
       if (!is_followed(x) || !useful[x]) continue;
       for (int j = 0; j < r->outputs; ++j) useful[r->first_output + ValueIndex(j)] |= kUseful;
       break;
     }
+  }
 
   BlockVector<Cotangent> flow(values);
   for (size_t t = 0; t < targets.size(); ++t) {

@@ -291,3 +291,22 @@ def test_a_rule_of_a_live_tape_survives_a_collection():
     assert float(outer.gradient(dx, x)) == 18.0
     gc.collect()
     assert float(outer.gradient(y, x)) == 27.0
+
+
+def test_a_rule_behind_stop_gradient_is_not_run():
+    @tf.custom_gradient
+    def refuse(x):
+        def rule(dy):
+            raise AssertionError("the rule runs although no gradient goes further")
+
+        return x * 1.0, rule
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = refuse(tf.stop_gradient(x)) * x
+    assert tape.gradient(y, x).numpy() == 2.0
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = refuse(tf.floor(x))
+    assert tape.gradient(y, x) is None
