@@ -112,7 +112,7 @@ class _Whole:
             return CompositePlace(type(leaf), [next(rest) for _ in nest.flatten(leaf, expand_composites=True)])
 
         args, kwargs = nest.map_structure(taken, self._structure)
-        return CompositionCall(self._function, tuple(args), kwargs)
+        return CompositionCall(self._function, tuple(args), kwargs, whole=True)
 
 
 def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:

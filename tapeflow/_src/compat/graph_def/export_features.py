@@ -247,9 +247,11 @@ def _concat(n: ExportedNode, given: dict[str, Any]) -> Any:
 def _transpose(n: ExportedNode, given: dict[str, Any]) -> Any:
     e, (indices, values, shape), perm = n.e, given["sp_input"], given["perm"]
     rank = indices.shape[1] if indices.shape.rank == 2 else None
-    if perm is None and rank is None:
-        raise _refused(n, "sparse.transpose of an unknown rank")
-    order = e.ints(list(range(rank))[::-1] if perm is None else perm)
+    if perm is None:
+        if rank is None:
+            raise _refused(n, "sparse.transpose of an unknown rank")
+        perm = list(range(rank))[::-1]
+    order = e.ints(perm)
     moved = e.one("GatherV2", indices, order, e.ints(1)), e.one("GatherV2", shape, order, e.ints(0))
     return [*e.node("SparseReorder", moved[0], values, moved[1]), moved[1]]
 

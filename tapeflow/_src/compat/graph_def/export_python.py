@@ -11,7 +11,7 @@ from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, raw_call_of, writes
 from tapeflow._src.compat.graph_def.op_defs import find_op_def
 from tapeflow._src.compat.raw_ops.operation import find_raw_operation
-from tapeflow._src.compat.raw_ops.table import raw_name_by_function
+from tapeflow._src.compat.raw_ops.table import raw_name_by_adapter, raw_name_by_function
 from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place
 from tapeflow._src.ops.linalg.einsum import einsum
 from tapeflow._src.ops.lookup.tables import TableCall
@@ -81,6 +81,8 @@ def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
 
 # ---- public functions
 
+# Raw operations whose function is one host call: its outputs are those of the operation.
+_DIRECT = frozenset(("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeEncode", "StringNGrams", "SparseCross"))
 Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
 
 
@@ -91,6 +93,10 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
         return rule(n, tuple(args), kwargs)
     if any(isinstance(x, Parts) for x in (*args, *kwargs.values())):
         raise _refused(n, call)
+    raw = raw_name_by_adapter.get(id(call.function))
+    if raw is not None and find_op_def(raw) is not None and (call.whole or raw in _DIRECT):
+        keys = [key for key, _ in find_raw_operation(raw)._parameters]
+        return _raw_node(n, raw, dict(zip(keys, args)))
     name, count = raw_name_by_function.get(id(call.function), (None, None))
     if name is None or find_op_def(name) is None:
         raise _refused(n, call)

@@ -68,6 +68,7 @@ class CompositionCall(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     effect: bool = False
+    whole: bool = False  # the outputs of the node are what the function gives
 
 
 def _composition_call(inputs: list[Any], effect: bool) -> CompositionCall | None:

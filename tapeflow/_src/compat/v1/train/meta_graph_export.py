@@ -70,7 +70,8 @@ def export_meta_graph(
 def _as_text(message: Any) -> bytes:
     from google.protobuf import text_format  # only messages in text need it
 
-    return text_format.MessageToString(message).encode()
+    text: str = text_format.MessageToString(message)
+    return text.encode()
 
 
 def _write_saver(meta: Any, variables: list[Any]) -> None:
