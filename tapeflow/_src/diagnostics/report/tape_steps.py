@@ -95,7 +95,8 @@ def tape_steps(tape: Any, targets: list[Any]) -> list[dict[str, Any]]:
 
 
 def _gradients(tape: Any, targets: list[Any], value_by_index: dict[int, Any]) -> dict[int, Any]:
-    wanted = {i: t for i, t in value_by_index.items() if t.dtype.is_floating and i < 1 << 30}
+    known = ((i, t) for i, t in value_by_index.items() if i is not None)  # not what another tape recorded
+    wanted = {i: t for i, t in known if t.dtype.is_floating and i < 1 << 30}
     found = tape.gradient([t for t in targets if t is not None], list(wanted.values()))
     return {i: getattr(g, "values", g) for i, g in zip(wanted, found) if g is not None}
 

@@ -20,6 +20,8 @@ _HANDS_ON = {
     "identity", "reshape", "cast", "squeeze", "expand_dims", "reduce_mean", "reduce_sum", "gather", "gather_nd", "mean",
     "sum", "where", "broadcast_to", "transpose", "getitem", "strided_slice", "boolean_mask", "concat", "stack",
 }  # fmt: skip
+_PROBABILITIES = {"softmax", "sigmoid"}
+_BOUNDS = {"maximum", "minimum", "clip_by_value", "multiply", "mul"}
 _SUMS = {"add", "add_n", "add_v2", "addv2"}
 
 
@@ -32,7 +34,7 @@ def wrong_sign(flow: Flow, goal: Any) -> Iterator[Finding]:
         name = step.short_name
         if name in _ERRORS or _is_squared_error(flow, step):
             wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
-        elif name in _LIKELIHOODS and root is not None:
+        elif name in _LIKELIHOODS and root is not None and (name != "log" or _is_probability(flow, step.inputs[0])):
             wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
         else:
             continue
@@ -135,6 +137,21 @@ def _has_minus(flow: Flow, step: Step, place: tuple[str, int]) -> bool:
 def _is_error(flow: Flow, step: Step) -> bool:
     """A difference of predictions and labels."""
     return any(_is_constant(flow, v) for v in step.inputs) and step.output_shapes != [()]
+
+
+def _is_probability(flow: Flow, value: int) -> bool:
+    """Whether a value is, or holds a part of, what a softmax or sigmoid gave; not its complement, nor a ratio."""
+    for _ in range(8):
+        step = flow.maker.get(value)
+        if step is None or not step.inputs:
+            return False
+        if step.short_name in _PROBABILITIES:
+            return True
+        if step.short_name not in _HANDS_ON | _SUMS | _BOUNDS:
+            return False
+        made = [v for v in step.inputs if not _is_constant(flow, v)]
+        value = made[0] if made else step.inputs[0]
+    return False
 
 
 def _is_squared_error(flow: Flow, step: Step) -> bool:
