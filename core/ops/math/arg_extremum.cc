@@ -93,7 +93,7 @@ template <bool Largest> const Op& define_arg_extremum(Op op) {
   op.kernel = arg_extremum<Largest>;
   op.gradient = Gradient::none;
   op.batch = batch_arg_extremum;
-  op.advice = "A position has no gradient: use tf.nn.softmax for a smooth choice.";
+  op.advice = "An index has zero gradient almost everywhere: use tf.nn.softmax for a smooth choice.";
   return define(std::move(op));
 }
 

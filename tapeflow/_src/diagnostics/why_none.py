@@ -215,7 +215,7 @@ class _Question:
                 "index or shape",
                 f"{self._name()} reaches the target only as an index or a shape of "
                 f"{as_index.step.short_name or 'a value'}{became}",
-                "A position has no gradient: weigh the values instead (tf.nn.softmax and a sum).",
+                "An index has zero gradient almost everywhere: weigh the values instead (tf.nn.softmax and a sum).",
                 as_index.step.short_name or None,
                 *as_index.step.place,
                 integer_at=None if first.breaks == "argument" else first.step.place,
