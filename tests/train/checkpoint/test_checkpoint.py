@@ -239,3 +239,19 @@ def test_a_manager_that_waits_for_steps(tmp_path):
         if manager.save() is not None:
             saved.append(number)
     assert saved == [0, 10, 20]
+
+
+def test_a_list_of_the_root_is_restored_as_it_grows(tmp_path):
+    saved = tf.train.Checkpoint()
+    saved.listed = [tf.Variable(1.0)]
+    saved.listed.append(tf.Variable(2.0))
+    saved.mapped = {"two": saved.listed[1]}
+    path = saved.save(str(tmp_path / "lists"))
+    restored, two = tf.train.Checkpoint(), tf.Variable(0.0)
+    restored.mapped = {"two": two}
+    restored.restore(path)
+    assert two.numpy() == 2.0
+    restored.listed = []
+    first = tf.Variable(0.0)
+    restored.listed.append(first)
+    assert first.numpy() == 1.0 and restored.listed == [first]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.train.checkpoint.object_graph import (
     GRAPH_KEY,
     ObjectGraph,
@@ -173,6 +173,8 @@ class Checkpoint(Trackable):
         return given() if isinstance(given, weakref.ref) else given
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) in (list, dict):  # so that what is added later takes its value from a checkpoint restored before
+            value = find_public("__internal__.tracking.wrap")(value)
         self.__dict__[name] = value
         self._children[name] = value
         if self._restoration is not None:
