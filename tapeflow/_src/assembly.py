@@ -48,6 +48,7 @@ try:
     from tapeflow._src import numpy as _numpy_names
     from tapeflow._src.compat import lazy_names
     from tapeflow._src.compat.raw_ops import ctc_ops as _raw_ctc
+    from tapeflow._src.compat.raw_ops import cudnn_rnn_ops as _raw_rnn
     from tapeflow._src.compat.raw_ops import gradients as _raw_gradients
     from tapeflow._src.compat.raw_ops import table as _raw_ops
 finally:

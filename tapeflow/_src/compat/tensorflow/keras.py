@@ -12,15 +12,25 @@ from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 
 _BACKEND = "KERAS_BACKEND"
 _TF_KERAS = "keras._tf_keras.keras"  # Keras with the legacy names of `tf.keras`
+_LEGACY, _LEGACY_KERAS = "TF_USE_LEGACY_KERAS", "tf_keras.api._v2.keras"  # Keras 2, if the environment asks for it
+
+
+def _uses_legacy_keras() -> bool:
+    """Whether `tf.keras` shall be Keras 2, as in TensorFlow."""
+    return os.environ.get(_LEGACY) in ("true", "True", "1")
 
 
 def is_installed() -> bool:
     """Whether there is a Keras to load."""
+    if _uses_legacy_keras():
+        return importlib.util.find_spec("tf_keras") is not None
     return importlib.util.find_spec("keras") is not None
 
 
 def load(path: str) -> ModuleType:
     """The module that is `tf.keras`, or a part of it that stands directly under `tf`, such as `tf.losses`."""
+    if _uses_legacy_keras():
+        return _load_legacy(path)
     if not is_installed():
         raise ModuleNotFoundError(
             f"tf.{path}: Keras is not installed. Install it with `pip install tapeflow[keras]`.", name="keras"
@@ -36,6 +46,16 @@ def load(path: str) -> ModuleType:
             name="keras",
         )
     return importlib.import_module(_TF_KERAS if path == "keras" else f"{_TF_KERAS}.{path}")
+
+
+def _load_legacy(path: str) -> ModuleType:
+    if not is_installed():
+        raise ModuleNotFoundError(
+            f"tf.{path}: {_LEGACY} is set, but Keras 2 is not installed. Install it with `pip install tf_keras`.",
+            name="tf_keras",
+        )
+    install_as_tensorflow()
+    return importlib.import_module(_LEGACY_KERAS if path == "keras" else f"{_LEGACY_KERAS}.{path}")
 
 
 def _import_with_our_backend() -> None:

@@ -1,0 +1,31 @@
+"""`TF_USE_LEGACY_KERAS=1`: `tf.keras` is Keras 2."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import tapeflow as tf
+try:
+    print(tf.keras.layers.marker, tf.losses.marker)
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+
+
+def _printed(folder):
+    variables = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    return subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_environment_chooses_keras_2(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert _printed(tmp_path / "empty") == "tf_keras"  # it is not installed
+    package = tmp_path / "tf_keras"
+    for path in (".", "api", "api/_v2", "api/_v2/keras"):
+        (package / path).mkdir(exist_ok=True)
+        (package / path / "__init__.py").write_text("")
+    (package / "api/_v2/keras/__init__.py").write_text("from tf_keras.api._v2.keras import layers, losses")
+    (package / "api/_v2/keras/layers.py").write_text("marker = 'layers of Keras 2'")
+    (package / "api/_v2/keras/losses.py").write_text("marker = 'losses of Keras 2'")
+    assert _printed(tmp_path) == "layers of Keras 2 losses of Keras 2"
