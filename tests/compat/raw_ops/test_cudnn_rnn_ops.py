@@ -5,7 +5,7 @@ import pytest
 
 import tapeflow as tf
 
-T, B, I, U = 4, 3, 2, 5
+T, B, WIDTH, U = 4, 3, 2, 5
 GATES = {"lstm": 4, "gru": 3, "rnn_relu": 1, "rnn_tanh": 1}
 
 
@@ -35,10 +35,10 @@ def _reference(mode, x, h, c, w, r, bw, br, lengths):
 def _given(mode, directions=1):
     rng = np.random.default_rng(0)
     n = GATES[mode] * U
-    parts = [(rng.normal(size=(n, I)), rng.normal(size=(n, U)), rng.normal(size=n), rng.normal(size=n))
+    parts = [(rng.normal(size=(n, WIDTH)), rng.normal(size=(n, U)), rng.normal(size=n), rng.normal(size=n))
              for _ in range(directions)]  # fmt: skip
     vector = np.concatenate([m.ravel() for p in parts for m in p[:2]] + [b for p in parts for b in p[2:]])
-    return rng.normal(size=(T, B, I)), rng.normal(size=(2, directions, B, U)), parts, vector
+    return rng.normal(size=(T, B, WIDTH)), rng.normal(size=(2, directions, B, U)), parts, vector
 
 
 @pytest.mark.parametrize("mode", GATES)

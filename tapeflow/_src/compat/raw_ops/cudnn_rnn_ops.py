@@ -1,6 +1,6 @@
 """Raw operations of cuDNN's recurrent layers, computed step by step on the processor.
 
-The parameters are one vector: of each layer and direction the matrices of the input and of the state, gate by gate; then
+The parameters are one vector: of each layer and direction the matrices of input and state, gate by gate; then
 of each the biases of the input and of the state. Gates are i, f, g, o of an LSTM and r, z, n of a GRU.
 """
 
