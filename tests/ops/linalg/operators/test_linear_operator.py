@@ -245,3 +245,18 @@ def test_modules_find_the_variables_of_operators():
     assert [v.name for v in model.trainable_variables] == ["diag:0"]
     assert model.scale.variables == model.trainable_variables
     assert model.scale in model.submodules
+
+
+def test_blocks_may_be_arrays():
+    operator = tf.linalg.LinearOperatorBlockDiag(
+        [tf.linalg.LinearOperatorDiag([2.0, 3.0, 6.0]), tf.linalg.LinearOperatorFullMatrix([[12.0, 5.0], [-1.0, 3.0]])]
+    )
+    parts = [np.array([1.0, 2.0, 3.0], np.float32), np.array([-1.0, 5.0], np.float32)]
+    found = operator.matvec(parts)
+    np.testing.assert_allclose(found[0], [2.0, 6.0, 18.0])
+    np.testing.assert_allclose(found[1], [13.0, 16.0])
+    for part, back in zip(parts, operator.solvevec(found)):
+        np.testing.assert_allclose(back, part, rtol=1e-5)
+    columns = [part[:, None] for part in parts]
+    np.testing.assert_allclose(operator.matmul(columns)[1], [[13.0], [16.0]])
+    np.testing.assert_allclose(operator.solve(columns)[0], columns[0] / [[2.0], [3.0], [6.0]], rtol=1e-6)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
@@ -151,7 +153,9 @@ class LinearOperatorKronecker(LinearOperator):
 
 
 def _is_blocks(x: Any) -> bool:
-    return isinstance(x, list | tuple) and bool(x) and all(_core.is_tensor(part) for part in x)
+    if not isinstance(x, list | tuple) or not x:
+        return False
+    return all(_core.is_tensor(part) or isinstance(part, np.ndarray) for part in x)
 
 
 class _Blocks(LinearOperator):
@@ -180,7 +184,7 @@ class _Blocks(LinearOperator):
         """The operator times a matrix, an operator, or a list with one matrix for each block (which gives a list)."""
         if not _is_blocks(x):
             return super().matmul(x, adjoint, adjoint_arg)
-        return self._multiply_blocks(x, adjoint, adjoint_arg)
+        return self._multiply_blocks([convert_to_tensor(part) for part in x], adjoint, adjoint_arg)
 
     def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Any:
         """The operator times a vector, or a list with one vector for each block (which gives a list)."""
@@ -194,7 +198,7 @@ class _Blocks(LinearOperator):
         if not _is_blocks(rhs):
             return super().solve(rhs, adjoint, adjoint_arg)
         self._check_solvable()
-        return self._solve_blocks(rhs, adjoint, adjoint_arg)
+        return self._solve_blocks([convert_to_tensor(part) for part in rhs], adjoint, adjoint_arg)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Any:
         """The solution for a vector, or a list with one vector for each block (which gives a list)."""
