@@ -47,7 +47,7 @@ def ragged_placeholder(dtype: Any, ragged_rank: int, value_shape: Any = None, na
     """A ragged tensor that has to be fed when the graph runs, by a RaggedTensorValue.
 
     >>> with tf.Graph().as_default():
-    ...     tf.compat.v1.ragged.placeholder(tf.int32, 1).shape
+    ...     tf.compat.v1.ragged.placeholder(tf.int32, 1, []).shape
     TensorShape([None, None])
     """
     if ragged_rank == 0:
