@@ -218,6 +218,9 @@ PyMODINIT_FUNC PyInit__core() {
   using namespace tapeflow::python;
   Ref module(PyModule_Create(&definition));
   if (!module) return nullptr;
+#ifdef Py_GIL_DISABLED  // a free-threaded Python then turns its interpreter lock on
+  if (PyUnstable_Module_SetGIL(module.get(), Py_MOD_GIL_USED) < 0) return nullptr;
+#endif
   return guarded([&]() -> PyObject* {
     registered_objects = checked(PyDict_New()).release();
     import_numpy();
