@@ -1,0 +1,66 @@
+"""tools/wheels: tags, what a wheel holds, and the checks that must refuse one. Compiling is left to the tool itself."""
+
+import base64
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools.wheels import assembly, checks
+from tools.wheels.targets import Target
+
+ARM = Target("3.14", "aarch64", (Path("include"),))
+FILES = {"tapeflow/__init__.py": b"x = 1\n", f"tapeflow/_src/_core{ARM.module_suffix}": b"\x7fELF"}
+METADATA = ("tapeflow-1.0.dist-info", {"METADATA": b"Name: tapeflow\n", "WHEEL": b"Tag: other\n", "RECORD": b"old"})
+LICENCES = {"libcxx": b"of libcxx", "libunwind": b"of libunwind"}
+
+
+def make(folder):
+    return assembly.wheel(folder, ARM, FILES, METADATA, LICENCES, "21.1.0")
+
+
+def test_names_of_a_target():
+    assert ARM.tag == "cp314-cp314-manylinux_2_28_aarch64"
+    assert ARM.module_suffix == ".cpython-314-aarch64-linux-gnu.so"
+
+
+def test_wheel_records_each_member(tmp_path):
+    path = make(tmp_path)
+    assert path.name == "tapeflow-1.0-cp314-cp314-manylinux_2_28_aarch64.whl"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    rows = dict(line.split(",", 1) for line in members["tapeflow-1.0.dist-info/RECORD"].decode().splitlines())
+    assert rows.keys() == members.keys() and FILES.items() <= members.items()
+    assert rows.pop("tapeflow-1.0.dist-info/RECORD") == ","
+    for name, row in rows.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(members[name]).digest()).rstrip(b"=").decode()
+        assert row == f"sha256={digest},{len(members[name])}"
+    assert members["tapeflow-1.0.dist-info/WHEEL"].decode().splitlines()[-1] == f"Tag: {ARM.tag}"
+
+
+def test_wheel_names_what_is_linked_in(tmp_path):
+    with zipfile.ZipFile(make(tmp_path)) as archive:
+        bill = json.loads(archive.read("tapeflow-1.0.dist-info/sboms/tapeflow.cdx.json"))
+        assert archive.read("tapeflow-1.0.dist-info/licenses/libunwind/LICENSE.TXT") == b"of libunwind"
+    assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", "1.0")
+    assert [(part["name"], part["version"]) for part in bill["components"]] == [
+        ("libcxx", "21.1.0"),
+        ("libunwind", "21.1.0"),
+    ]
+    assert bill["dependencies"][0]["dependsOn"] == [part["bom-ref"] for part in bill["components"]]
+
+
+def test_equal_contents_make_equal_wheels(tmp_path):
+    first = make(tmp_path).read_bytes()
+    assert make(tmp_path).read_bytes() == first
+
+
+def test_large_wheel_is_refused(tmp_path):
+    path = tmp_path / "tapeflow.whl"
+    path.write_bytes(bytes(checks.LARGEST))
+    checks.check_size(path)
+    path.write_bytes(bytes(checks.LARGEST + 1))
+    with pytest.raises(checks.WheelError, match="6,000,001 bytes"):
+        checks.check_size(path)
