@@ -58,4 +58,4 @@ def cross_entropy(labels, logits):
 
 
 def sigmoid_cross_entropy(labels, logits):
-    return jnp.maximum(logits, 0) - logits * labels + jnp.log1p(jnp.exp(-jnp.abs(logits)))
+    return jax.nn.softplus(logits) - logits * labels
