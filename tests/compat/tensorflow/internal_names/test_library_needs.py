@@ -205,3 +205,22 @@ def test_the_graph_of_the_first_trace():
 
 def test_build_info():
     assert not tf.sysconfig.get_build_info()["is_cuda_build"]
+
+
+def test_specs_with_bounds():
+    from tensorflow.python.framework import tensor_spec
+
+    spec = tensor_spec.BoundedTensorSpec([2], tf.float32, minimum=0, maximum=[1, 2])
+    assert spec.maximum.tolist() == [1.0, 2.0]
+    assert isinstance(spec, tf.TensorSpec)
+
+
+def test_gauges_keep_what_is_noted():
+    from tensorflow.python.eager import monitoring
+
+    gauge = monitoring.BoolGauge("/library/usage", "whether it is used", "method")
+    gauge.get_cell("fit").set(True)
+    assert gauge.get_cell("fit").value() is True
+    assert gauge.get_cell("predict").value() is False
+    with pytest.raises(ValueError, match="needs 1 labels"):
+        gauge.get_cell()

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src.compat.saved_model import revived_types
 from tapeflow._src.compat.saved_model.loading import RestoredResource
-from tapeflow._src.compat.tensorflow.inner_modules import symbols
+from tapeflow._src.compat.tensorflow.inner_modules import gauges, symbols
 from tapeflow._src.compat.tensorflow.internal_names import (
     containers,
     contexts,
@@ -38,6 +38,7 @@ names_by_path: dict[str, dict[str, Any]] = {
         "get_config": placement.get_config,
         "get_device_name": contexts.get_device_name,
     },
+    "python.eager.monitoring": {name: getattr(gauges, name) for name in ("BoolGauge", "IntGauge", "StringGauge")},
     "python.framework.ops": {"NullContextmanager": contextlib.nullcontext},
     "python.ops.control_flow_ops": {"get_enclosing_xla_context": contexts.get_enclosing_xla_context},
     "python.ops.lookup_ops": {"LookupInterface": LookupInterface},

@@ -183,7 +183,9 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "dimension_value": find_public("compat.v1.dimension_value"),
     },
     "python.framework.test_util": execution_modes.names,
-    "python.framework.tensor_spec": {"DenseSpec": tensor_spec.DenseSpec, "TensorSpec": tensor_spec.TensorSpec},
+    "python.framework.tensor_spec": {
+        name: getattr(tensor_spec, name) for name in ("BoundedTensorSpec", "DenseSpec", "TensorSpec")
+    },
     "python.framework.tensor_util": {
         "constant_value": find_public("get_static_value"),
         "constant_value_as_shape": constant_value_as_shape,
