@@ -14,9 +14,9 @@ _MOST_FOLLOWED = 20_000
 # Operations that hand elements on: what is wrong with their results was wrong before.
 HANDS_ON = {
     "BroadcastTo", "Case", "Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "GatherV2", "Identity", "Maximum",
-    "Minimum", "PartitionedCall", "ReadVariableOp", "Reshape", "Slice", "Squeeze", "Stack", "StopGradient",
-    "StridedSlice", "StridedSliceGrad", "TensorListConcatV2", "TensorListGather", "TensorListGetItem",
-    "TensorListPopBack", "TensorListStack", "Transpose", "Unpack", "While",
+    "Minimum", "Pack", "PartitionedCall", "ReadVariableOp", "Reshape", "ReverseV2", "Slice", "Split", "SplitV",
+    "Squeeze", "Stack", "StopGradient", "StridedSlice", "StridedSliceGrad", "TensorListConcatV2", "TensorListGather",
+    "TensorListGetItem", "TensorListPopBack", "TensorListStack", "Tile", "Transpose", "Unpack", "While",
 }  # fmt: skip
 
 # What to do about operations that make NaNs and infinities, forward.
