@@ -14,7 +14,14 @@ from tools.wheels.targets import Target, interpreter
 LARGEST = 6_000_000
 NEEDED = ("pytest>=8", "hypothesis", "scipy")
 EXAMPLES = ("hessian.py", "meta_learning.py", "physics_informed.py")
-TESTS = ("tests/core/test_tensor.py", "tests/autodiff/test_functional.py", "tests/autodiff/test_higher_order.py")
+TESTS = (
+    "tests/core/test_tensor.py",
+    "tests/autodiff/test_functional.py",
+    "tests/autodiff/test_higher_order.py",
+    "tests/types/test_dtypes.py",
+    "tests/types/test_nest.py",
+    "tests/types/test_tensor_shape.py",
+)
 TRY = "import tapeflow as tf; assert tf.autodiff.grad(lambda x: x**3)(2.0).numpy() == 12.0; print(tf.__file__)"
 
 

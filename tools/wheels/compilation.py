@@ -28,7 +28,7 @@ def module(source: Path, build: Path, target: Target, jobs: int) -> Path:
         "CMAKE_SYSTEM_NAME": "Linux",
         "CMAKE_SYSTEM_PROCESSOR": target.arch,
         "CMAKE_MODULE_LINKER_FLAGS": "-s",
-        "CCACHE": "CCACHE-NOTFOUND",
+        "CCACHE": "OFF",
         "Python_EXECUTABLE": sys.executable,
         "TAPEFLOW_PYTHON_INCLUDE": ";".join(map(str, [*target.headers, numpy.get_include()])),
         "TAPEFLOW_PYTHON_SUFFIX": target.module_suffix,
