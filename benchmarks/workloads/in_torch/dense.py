@@ -76,8 +76,8 @@ def adamw(params, data, rate):
 
 def lion_update(weights, ms, gradients, rate):
     for p, m, g in zip(weights, ms, gradients):
-        p.sub_(rate * (torch.sign(0.9 * m + 0.1 * g) + 0.01 * p))
-        m.mul_(0.99).add_(g, alpha=0.01)
+        p.mul_(1 - rate * 0.01).add_(m.lerp(g, 0.1).sign_(), alpha=-rate)
+        m.lerp_(g, 0.01)
 
 
 @step
