@@ -10,7 +10,7 @@ struct Cotangent {
   explicit operator bool() const { return bool(values); }
 };
 
-// total += more. Writes into `total` when nobody else holds it and nobody listens.
+// total += more. Writes into `total` when nobody else holds it and nobody records.
 void accumulate(Cotangent& total, Cotangent more, const Shape& shape);
 
 void add_dense(Tensor& total, const Tensor& more);

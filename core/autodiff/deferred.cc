@@ -65,7 +65,7 @@ const Op& deferred_op = define_inner(Op{
     .infer_staged = infer,
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
@@ -98,7 +98,7 @@ void differentiate_run(RuleContext& c, FunctionRef<Tensors(std::span<const Tenso
   for (int i = first; i < c.inputs(); ++i) {
     const Tensor& x = in[size_t(i - first)];
     if (c.wants(i)) tape.watch(x);
-    sources.push_back(c.wants(i) ? tape.find(x) : kNotFollowed);
+    sources.push_back(c.wants(i) ? tape.find(x) : kUntracked);
   }
   Tensors result = run(in);
   tape.stop();
@@ -115,7 +115,7 @@ void differentiate_run(RuleContext& c, FunctionRef<Tensors(std::span<const Tenso
   }
 }
 
-bool waits(const Call& call) {
+bool must_defer(const Call& call) {
   if (!thread_state().stage) return false;
   if (call.op.rule_needs_values || call.params.has_tensor()) return true;
   for (const Tensor& t : call.in)
@@ -130,7 +130,7 @@ static bool needs_no_shapes(const RuleContext& c) {
   return c.op.rule_needs_no_shapes && c.op.rule_needs_no_shapes(c);
 }
 
-bool waits(const RuleContext& c) {
+bool must_defer(const RuleContext& c) {
   if (c.op.python_rule || needs_no_shapes(c)) return false;
   if (c.op.rule_needs_values || c.params.has_tensor()) return true;
   for (int i = 0; i < c.inputs(); ++i)

@@ -1,4 +1,4 @@
-// Rules that wait: while tracing, a rule that needs to know shapes or elements which are not known yet becomes an
+// Deferred rules: while tracing, a rule that needs shapes or elements which are unknown becomes an
 // operation of its own, `Deferred`, that runs the rule when they are. It is differentiable like any other.
 #pragma once
 #include "base/parallel.h"
@@ -6,14 +6,14 @@
 
 namespace tapeflow {
 
-// Whether the rule of this operation has to wait for values that only running the graph gives.
-bool waits(const Call&);
-bool waits(const RuleContext&);  // its kept tensors are all there
+// Whether the rule of this operation has to be deferred for values that only running the graph gives.
+bool must_defer(const Call&);
+bool must_defer(const RuleContext&);  // its kept tensors are all there
 
 // The VJP of an operation that runs other operations: runs them again on its inputs from `first` on, under a tape.
 void differentiate_run(RuleContext&, FunctionRef<Tensors(std::span<const Tensor> in)> run, int first = 0);
 
-// Hears of a rule before it is deferred; true if it has set the results itself.
+// Receives a rule before it is deferred; true if it has set the results itself.
 extern bool (*before_deferring)(RuleContext&);
 
 // The rule that a node of `Deferred` runs. The inputs of the node are those of the operation, its outputs, and the

@@ -3,7 +3,7 @@
 // An op without a forward rule gets its tangent from the reverse one: the VJP is linear in dy, so differentiating it by
 // dy and applying that to x_dot gives J x_dot. The value of dy does not matter; zeros are taken.
 //
-// While tracing, a rule that has to know shapes or elements waits, as in autodiff/deferred.h.
+// While tracing, a rule that has to know shapes or elements is deferred, as in autodiff/deferred.h.
 #include "autodiff/forward.h"
 
 #include "autodiff/deferred.h"
@@ -22,7 +22,7 @@ SmallVector<Tensor, 4> transpose_vjp(const Call& call, std::span<const Tensor> x
     bool flows = differentiable.has(y.dtype());
     dy.push_back(flows ? zeros_like(y) : Tensor());
     if (flows) tape.watch(dy.back());
-    sources.push_back(flows ? tape.find(dy.back()) : kNotFollowed);
+    sources.push_back(flows ? tape.find(dy.back()) : kUntracked);
   }
   SmallVector<bool, 8> wanted;
   for (const Tensor& t : x_dot) wanted.push_back(bool(t));
@@ -96,7 +96,7 @@ const Op& deferred_tangent_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           for (Tensor& t : run_tangents(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,
@@ -130,7 +130,7 @@ SmallVector<Tensor, 4> defer_tangents(const Call& call, std::span<const Tensor> 
 }
 
 SmallVector<Tensor, 4> find_tangents(const Call& call, std::span<const Tensor> x_dot) {
-  return !call.op.python_rule && waits(call) ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
+  return !call.op.python_rule && must_defer(call) ? defer_tangents(call, x_dot) : tangents_of(call, x_dot);
 }
 
 }  // namespace
@@ -153,44 +153,44 @@ void ForwardAccumulator::stop() {
 }
 
 void ForwardAccumulator::watch(const Tensor& t, Tensor tangent) {
-  follow(t, ValueIndex(tangents_.size()));
+  track(t, ValueIndex(tangents_.size()));
   tangents_.push_back(std::move(tangent));
 }
 
 void ForwardAccumulator::watch(VariableBody& v, Tensor tangent) {
-  follow(v, ValueIndex(tangents_.size()));
+  track(v, ValueIndex(tangents_.size()));
   tangents_.push_back(std::move(tangent));
 }
 
 Tensor ForwardAccumulator::tangent(const Tensor& t) const {
   ValueIndex i = find(t);
-  return i == kNotFollowed ? Tensor() : tangents_[i];
+  return i == kUntracked ? Tensor() : tangents_[i];
 }
 
 Tensor ForwardAccumulator::tangent(const VariableBody& v) const {
   ValueIndex i = find(v);
-  return i == kNotFollowed ? Tensor() : tangents_[i];
+  return i == kUntracked ? Tensor() : tangents_[i];
 }
 
 void ForwardAccumulator::read(VariableBody& v, const Tensor& value) {
   ValueIndex index = find(v);
-  if (index != kNotFollowed && find(value) != index) follow(value, index);
+  if (index != kUntracked && find(value) != index) track(value, index);
 }
 
 void ForwardAccumulator::record(const Call& call) {
   const Op& op = call.op;
   SmallVector<Tensor, 4> x_dot;
-  bool followed = false;
+  bool tracked = false;
   for (const Tensor& t : call.in) {
     ValueIndex i = find(t);
-    x_dot.push_back(i == kNotFollowed ? Tensor() : tangents_[i]);
-    followed |= bool(x_dot.back());
+    x_dot.push_back(i == kUntracked ? Tensor() : tangents_[i]);
+    tracked |= bool(x_dot.back());
   }
-  if (!followed || op.gradient == Gradient::none) return;
+  if (!tracked || op.gradient == Gradient::none) return;
   if (op.gradient == Gradient::missing)
     fail(ErrorKind::lookup, op.public_name(), ": gradient registry has no entry for: ", op.name);
 
-  // Only the recorders that were open before this one hear of the work on tangents.
+  // Only the recorders that were open before this one see the work on tangents.
   auto& recorders = thread_state().recorders;
   size_t mine = 0;
   while (mine < recorders.size() && recorders[mine] != this) ++mine;

@@ -15,8 +15,8 @@ extern SmallVector<Tensor, 4> (*tangents_for_rows)(const Call&, std::span<const 
 class ForwardAccumulator final : public Recorder, public Watcher {
  public:
   ForwardAccumulator() : Watcher(Kind::accumulator) {}
-  // Tangents have this many rows in front, one for each direction, from now on.
-  void follow_directions(int64_t rows) { rows_ = rows; }
+  // From now on tangents have a leading batch dimension of this size, one row for each direction.
+  void track_directions(int64_t rows) { rows_ = rows; }
   int64_t directions() const { return rows_; }  // negative: one, without a dimension of its own
   ~ForwardAccumulator();
 
@@ -31,7 +31,7 @@ class ForwardAccumulator final : public Recorder, public Watcher {
 
   void record(const Call&) override;
   void read(VariableBody&, const Tensor& value) override;
-  bool watches(const Tensor& t) const override { return find(t) != kNotFollowed; }
+  bool watches(const Tensor& t) const override { return find(t) != kUntracked; }
   bool forward() const override { return true; }
 
  private:

@@ -1,4 +1,4 @@
-// Counting elements that are not finite, and listening for them.
+// Counts elements that are not finite, and looks for them in every result.
 #include "autodiff/numerics.h"
 
 #include <algorithm>
@@ -8,8 +8,6 @@
 
 namespace tapeflow {
 namespace {
-
-constinit thread_local NumericsCheck* listening __attribute__((tls_model("initial-exec"))) = nullptr;
 
 template <class Bits> bool all_finite(const void* data, int64_t n, Bits exponent) {
   const char* at = static_cast<const char*>(data);
@@ -51,41 +49,42 @@ NonFinite count_non_finite(const Tensor& t) {
   return count;
 }
 
-NumericsCheck* NumericsCheck::current() { return listening; }
+NumericsCheck* NumericsCheck::current() { return thread_locals.numerics; }
 
-void NumericsCheck::listen_again() {
-  if (!listening) return;
+void NumericsCheck::attach_again() {
+  if (!thread_locals.numerics) return;
   auto& recorders = thread_state().recorders;
   for (const Recorder* r : recorders)
-    if (r == listening) return;
-  recorders.push_back(listening);
+    if (r == thread_locals.numerics) return;
+  recorders.push_back(thread_locals.numerics);
   for (size_t i = recorders.size() - 1; i > 0; --i) std::swap(recorders[i], recorders[i - 1]);
 }
 
 void NumericsCheck::start() {
-  if (listening_) return;
-  outer_ = listening;
+  if (attached_) return;
+  outer_ = thread_locals.numerics;
   if (outer_) stop_recorder(outer_);
-  listening = this;
-  listening_ = true;
+  thread_locals.numerics = this;
+  attached_ = true;
   thread_ = std::this_thread::get_id();
-  listen_again();
+  attach_again();
 }
 
 bool NumericsCheck::stop() {
-  if (!listening_) return true;
+  if (!attached_) return true;
   if (thread_ != std::this_thread::get_id()) {
     found_ = nullptr;
     return false;
   }
   stop_recorder(this);
-  listening_ = false;
-  if (listening == this) {
-    listening = outer_;
-    listen_again();
+  attached_ = false;
+  if (thread_locals.numerics == this) {
+    thread_locals.numerics = outer_;
+    attach_again();
     return true;
   }
-  for (NumericsCheck* inner = listening; inner; inner = inner->outer_)  // it ends before one that began later
+  for (NumericsCheck* inner = thread_locals.numerics; inner;
+       inner = inner->outer_)  // it ends before one that began later
     if (inner->outer_ == this) inner->outer_ = outer_;
   return true;
 }
@@ -107,7 +106,7 @@ void NumericsCheck::check(const Call& call) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);
     if (!count.any() || (call.op.copies_elements && !also_handed_on_)) continue;
-    const Origin* origin = current_origin;
+    const Origin* origin = thread_locals.origin;
     Finding finding{&call.op,
                     origin && origin->backward ? origin->op : nullptr,
                     origin && !origin->backward,
@@ -126,7 +125,7 @@ void NumericsCheck::check(const Call& call) {
       }
     } release{finding.location.code};
     for (const Tensor& x : call.in) finding.inputs.push_back({{x.dtype(), x.shape()}, count_non_finite(x)});
-    PauseRecording unheard;
+    PauseRecording unrecorded;
     found_(finding);
   }
 }

@@ -34,12 +34,12 @@ struct Finding {
   Tensor value;
 };
 
-// At most one listens on a thread. It stands before all tapes, so that what it refuses is not recorded.
+// At most one is attached to a thread. It comes before all tapes, so that what it refuses is not recorded.
 class NumericsCheck final : public Recorder {
  public:
   using Found = std::function<void(const Finding&)>;
-  // `found` is told of every finding; what it throws ends the operation. `also_handed_on`: also of operations that only
-  // hand elements on.
+  // `found` is called with every finding; what it throws ends the operation. `also_handed_on`: also of operations that
+  // only hand elements on.
   explicit NumericsCheck(Found found, bool also_handed_on = false)
       : found_(std::move(found)), also_handed_on_(also_handed_on) {}
   NumericsCheck(const NumericsCheck&) = delete;
@@ -47,7 +47,7 @@ class NumericsCheck final : public Recorder {
   void start();
   bool stop();  // on the thread it was started on; on another it can only fall silent: false, and it must stay alive
   static NumericsCheck* current();
-  static void listen_again();  // while other recorders are paused
+  static void attach_again();  // while other recorders are paused
 
   void measure(bool on);  // adds up the times of operations from now on, or no more; what was added stays
   OpTimes* times() const { return times_.get(); }
@@ -63,7 +63,7 @@ class NumericsCheck final : public Recorder {
   std::unique_ptr<OpTimes> times_;
   void check(const Call&);
   NumericsCheck* outer_ = nullptr;
-  bool listening_ = false;
+  bool attached_ = false;
   std::thread::id thread_;
 };
 

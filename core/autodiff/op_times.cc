@@ -28,7 +28,7 @@ OpTimes::~OpTimes() {
 
 void OpTimes::add(const Call& call) {
   const auto now = std::chrono::steady_clock::now();
-  const Origin* origin = current_origin;
+  const Origin* origin = thread_locals.origin;
   const bool backward = origin && origin->backward;
   const Location at = here(true);
   auto [place, fresh] = sums_.try_emplace(Key{backward ? origin->op : &call.op, at.code, at.instruction, backward});

@@ -1,4 +1,4 @@
-// Recording and the walk back.
+// Recording and the backward pass.
 #include "autodiff/tape.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tapeflow {
 
-// One run of an operation. Behind the struct lie, in this order: a tensor for each input and output (empty where the
+// One run of an operation. After the struct come, in this order: a tensor for each input and output (empty where the
 // rule does not look at it), the input indices, the dtypes and ranks of inputs and outputs, and the dimensions of the
 // outputs and of the inputs that are not shaped like output 0.
 struct Record {
@@ -47,13 +47,13 @@ struct Record {
 };
 
 namespace {
-constexpr uint8_t kUseful = 1, kSource = 2;  // what the walk back knows of a value
+constexpr uint8_t kUseful = 1, kSource = 2;  // what the backward pass knows of a value
 
 constexpr size_t kChunkBytes = 1 << 15, kFirstRecords = 64;
 }  // namespace
 
-// Hears what is computed after a tape was closed, for a number of operations: only so that it can be said. It stays
-// last in the list of recorders, where it can leave while they are being told.
+// Receives what is computed after a tape was closed, for a number of operations, for diagnostics only. It stays
+// last in the list of recorders, where it can leave while they are being notified.
 struct AfterClose final : Recorder {
   static constexpr int kOperations = 64;
   Tape* tape = nullptr;
@@ -81,15 +81,15 @@ struct AfterClose final : Recorder {
   void record(const Call& call) override {
     if (!active()) return leave();
     --left;
-    tape->note_operation(call, Moment::closed);
+    tape->log_operation(call, Moment::closed);
   }
   void read(VariableBody& v, const Tensor&) override {
-    if (active()) tape->note_read(v);
+    if (active()) tape->log_read(v);
   }
   bool watches(const Tensor&) const override { return false; }
   bool only_events() const override { return true; }
 };
-constinit thread_local AfterClose after_close __attribute__((tls_model("initial-exec")));
+static AfterClose* after_close() { return static_cast<AfterClose*>(thread_state().after_close.get()); }  // or null
 
 Tape::Tape(bool persistent, bool watch_accessed_variables, bool explains)
     : Watcher(Kind::tape),
@@ -107,7 +107,7 @@ void Tape::start() {
     fail(ErrorKind::value,
          "GradientTape: Tape is still recording, This can happen if you try to re-enter an already-active tape.");
   if (used_up_) reset();
-  if (after_close.tape) after_close.detach();
+  if (AfterClose* after = after_close(); after && after->tape) after->detach();
   thread_state().recorders.push_back(this);
   recording_ = true;
   used_up_ = false;
@@ -115,9 +115,11 @@ void Tape::start() {
 }
 
 void Tape::close() {
-  bool listened = recording_;
+  bool recorded = recording_;
   stop();
-  if (explains_ && listened) after_close.attach(this);
+  if (!explains_ || !recorded) return;
+  if (!after_close()) thread_state().after_close = std::make_shared<AfterClose>();
+  after_close()->attach(this);
 }
 
 void Tape::pause() {
@@ -180,22 +182,22 @@ char* Tape::more_room(size_t bytes) {
 }
 
 void Tape::watch(const Tensor& t) {
-  if (!differentiable.has(t.dtype()) || find(t) != kNotFollowed) return;
+  if (!differentiable.has(t.dtype()) || find(t) != kUntracked) return;
   ValueIndex before = find_known(t);
-  follow(t, next_value_++);
-  if (before == kNotFollowed) return;
-  Note& n = trace_.add(Event::watch, moment(), nullptr, records_.size());
+  track(t, next_value_++);
+  if (before == kUntracked) return;
+  LoggedEvent& n = trace_.add(Event::watch, moment(), nullptr, records_.size());
   n.first_output = next_value_ - 1;
   n.outputs = 1;
   trace_.add_input(before);
 }
 
 void Tape::watch(VariableBody& v) {
-  if (!differentiable.has(v.dtype) || find(v) != kNotFollowed) return;
+  if (!differentiable.has(v.dtype) || find(v) != kUntracked) return;
   ValueIndex before = find_known(v);
-  follow(v, next_value_++);
-  if (before != kNotFollowed) {
-    Note& n = trace_.add(Event::watch, moment(), nullptr, records_.size());
+  track(v, next_value_++);
+  if (before != kUntracked) {
+    LoggedEvent& n = trace_.add(Event::watch, moment(), nullptr, records_.size());
     n.first_output = next_value_ - 1;
     n.outputs = 1;
     trace_.add_input(before);
@@ -206,49 +208,49 @@ void Tape::watch(VariableBody& v) {
 
 void Tape::read(VariableBody& v, const Tensor& value) {
   ValueIndex index = find(v);
-  if (index == kNotFollowed) {
-    if (paused_ || !watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) return note_read(v);
+  if (index == kUntracked) {
+    if (paused_ || !watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) return log_read(v);
     watch(v);
     index = find(v);
   }
-  if (find(value) != index) follow(value, index);
+  if (find(value) != index) track(value, index);
 }
 
 ValueIndex Tape::known(const Tensor& t) {
   ValueIndex i = find_known(t);
-  if (i != kNotFollowed) return i;
+  if (i != kUntracked) return i;
   i = trace_.new_values(1);
   // What Python does not hold is not asked for again.
-  if (t.body()->wrapper && !mark_unfollowed(t.body()->marks, i)) return kNotFollowed;
+  if (t.body()->wrapper && !mark_known(t.body()->marks, i)) return kUntracked;
   trace_.add_leaf(i, t);
   return i;
 }
 
 ValueIndex Tape::known(VariableBody& v) {
   ValueIndex i = find_known(v);
-  if (i != kNotFollowed) return i;
+  if (i != kUntracked) return i;
   i = trace_.new_values(1);
-  return mark_unfollowed(v.marks, i) ? i : kNotFollowed;
+  return mark_known(v.marks, i) ? i : kUntracked;
 }
 
-void Tape::note_operation(const Call& call, Moment moment) {
+void Tape::log_operation(const Call& call, Moment moment) {
   if (!explains_ || call.out.empty() || call.in.size() > 0xffff || call.out.size() > 0xffff) return;
   SmallVector<ValueIndex, 4> input;
   for (const Tensor& t : call.in) input.push_back(known(t));
-  Note& n = trace_.add(Event::operation, moment, &call.op, records_.size());
+  LoggedEvent& n = trace_.add(Event::operation, moment, &call.op, records_.size());
   n.first_output = trace_.new_values(call.out.size());
   n.outputs = uint16_t(call.out.size());
   for (ValueIndex i : input) trace_.add_input(i);
   for (size_t i = 0; i < call.out.size(); ++i)
-    if (find(call.out[i]) == kNotFollowed) mark_unfollowed(call.out[i].body()->marks, n.first_output + ValueIndex(i));
+    if (find(call.out[i]) == kUntracked) mark_known(call.out[i].body()->marks, n.first_output + ValueIndex(i));
 }
 
-void Tape::note(Event event, const Tensor& t, Moment moment) {
+void Tape::log_event(Event event, const Tensor& t, Moment moment) {
   if (!explains_) return;
-  bool made = event == Event::constant && find_known(t) == kNotFollowed;
+  bool made = event == Event::constant && find_known(t) == kUntracked;
   ValueIndex i = known(t);
-  if (made) mark_unfollowed(t.body()->marks, i);  // Python is about to hold it
-  Note& n = trace_.add(event, moment, nullptr, records_.size());
+  if (made) mark_known(t.body()->marks, i);  // Python is about to hold it
+  LoggedEvent& n = trace_.add(event, moment, nullptr, records_.size());
   if (made) {
     n.first_output = i;
     n.outputs = 1;
@@ -257,48 +259,49 @@ void Tape::note(Event event, const Tensor& t, Moment moment) {
   }
 }
 
-void Tape::note_read(VariableBody& v) {
+void Tape::log_read(VariableBody& v) {
   if (!explains_ || !v.value) return;
   ValueIndex i = known(v);
-  if (i == kNotFollowed || find_known(v.value) == i) return;
-  if (is_followed(i))
-    follow(v.value, i);
+  if (i == kUntracked || find_known(v.value) == i) return;
+  if (is_tracked(i))
+    track(v.value, i);
   else
-    mark_unfollowed(v.value.body()->marks, i);
+    mark_known(v.value.body()->marks, i);
 }
 
-void Tape::note_assignment(VariableBody& v, const Tensor& value, Moment moment) {
+void Tape::log_assignment(VariableBody& v, const Tensor& value, Moment moment) {
   if (!explains_) return;
   ValueIndex from = known(value), to = known(v);
-  Note& n = trace_.add(Event::assign, moment, nullptr, records_.size());
+  LoggedEvent& n = trace_.add(Event::assign, moment, nullptr, records_.size());
   n.first_output = to;
   n.outputs = 1;
   trace_.add_input(from);
 }
 
 namespace {
-template <class Tell> void tell_tapes(Tell tell) {
+template <class Use> void for_each_tape(Use use) {
+  AfterClose* after = after_close();
   for (Recorder* r : thread_state().recorders) {
-    if (r == &after_close) {
-      if (after_close.active()) tell(*after_close.tape, Moment::closed);
+    if (r == after) {
+      if (after->active()) use(*after->tape, Moment::closed);
     } else if (auto* tape = dynamic_cast<Tape*>(r)) {
-      tell(*tape, tape->moment());
+      use(*tape, tape->moment());
     }
   }
 }
 }  // namespace
 
-void note_on_tapes(Event event, const Tensor& t) {
-  tell_tapes([&](Tape& tape, Moment moment) { tape.note(event, t, moment); });
+void log_on_tapes(Event event, const Tensor& t) {
+  for_each_tape([&](Tape& tape, Moment moment) { tape.log_event(event, t, moment); });
 }
-void note_variable_on_tapes(Event event, VariableBody& v) {
-  tell_tapes([&](Tape& tape, Moment moment) {
-    tape.note_read(v);
-    tape.note(event, v.value, moment);
+void log_variable_on_tapes(Event event, VariableBody& v) {
+  for_each_tape([&](Tape& tape, Moment moment) {
+    tape.log_read(v);
+    tape.log_event(event, v.value, moment);
   });
 }
-void note_assignment_on_tapes(VariableBody& v, const Tensor& value) {
-  tell_tapes([&](Tape& tape, Moment moment) { tape.note_assignment(v, value, moment); });
+void log_assignment_on_tapes(VariableBody& v, const Tensor& value) {
+  for_each_tape([&](Tape& tape, Moment moment) { tape.log_assignment(v, value, moment); });
 }
 bool is_recording() {
   for (Recorder* r : thread_state().recorders) {
@@ -310,15 +313,15 @@ bool is_recording() {
 }
 
 void Tape::record(const Call& call) {
-  if (paused_) return note_operation(call, Moment::paused);
+  if (paused_) return log_operation(call, Moment::paused);
   const size_t inputs = call.in.size(), outputs = call.out.size();
-  bool followed = false;
+  bool tracked = false;
   size_t dims = 0;
   for (const Tensor& t : call.in) {
-    followed |= is_followed(find_known(t));
+    tracked |= is_tracked(find_known(t));
     dims += t.shape().dims().size();
   }
-  if (!followed) return note_operation(call, Moment::open);
+  if (!tracked) return log_operation(call, Moment::open);
   if (outputs == 0) return;
   if (inputs > 0xffff || outputs > 0xffff)
     fail(ErrorKind::unimplemented, call.name(), ": at most 65535 inputs or outputs can be recorded");
@@ -337,14 +340,14 @@ void Tape::record(const Call& call) {
   ValueIndex* index = r->input();
   for (size_t i = 0; i < inputs; ++i) {
     index[i] = find_known(call.in[i]);
-    if (index[i] == kNotFollowed && explains_) index[i] = known(call.in[i]);
+    if (index[i] == kUntracked && explains_) index[i] = known(call.in[i]);
   }
 
   Keep keep = op.keep;
-  if (thread_state().stage && waits(call))
+  if (thread_state().stage && must_defer(call))
     keep = keep_everything;
   else if (op.keep_by_input)
-    keep = (is_followed(index[0]) ? op.keep_for[0] : 0) | (is_followed(index[1]) ? op.keep_for[1] : 0);
+    keep = (is_tracked(index[0]) ? op.keep_for[0] : 0) | (is_tracked(index[1]) ? op.keep_for[1] : 0);
   const Tensor& y = call.out[0];
   Tensor* kept = r->kept();
   Form* form = r->form();
@@ -362,9 +365,9 @@ void Tape::record(const Call& call) {
     *form++ = {t.dtype(), int8_t(t.rank())};
     d = std::copy(t.shape().begin(), t.shape().end(), d);
     if (differentiable.has(t.dtype()))
-      follow(t, next_value_);
+      track(t, next_value_);
     else if (explains_ && next_value_ < kRecordOutput)
-      mark_unfollowed(t.body()->marks, kUnfollowed | kRecordOutput | next_value_);
+      mark_known(t.body()->marks, kOnlyKnown | kRecordOutput | next_value_);
     ++next_value_;
   }
   if (place == room_) room_ = reinterpret_cast<char*>(d);
@@ -372,7 +375,7 @@ void Tape::record(const Call& call) {
 }
 
 namespace {
-// A paused tape takes no notes of its own walk back.
+// A paused tape logs no events of its own backward pass.
 class Hidden {
  public:
   explicit Hidden(Tape* tape) {
@@ -399,19 +402,19 @@ BlockVector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
                                       std::span<const Tensor> cotangents, std::span<const ValueIndex> sources,
                                       bool keep) {
   keep |= persistent_;
-  if (after_close.tape == this) after_close.detach();
+  if (AfterClose* after = after_close(); after && after->tape == this) after->detach();
   Hidden hidden(paused_ ? this : nullptr);
   // Which values lie on a path from a source.
   const ValueIndex values = next_value_;
   const size_t count = records_.size();
   BlockVector<uint8_t> useful(values, 0);
   for (ValueIndex s : sources)
-    if (s != kNotFollowed) useful[s] = kUseful | kSource;
+    if (s != kUntracked) useful[s] = kUseful | kSource;
   for (Record* r : records_) {
     if (r->op->gradient == Gradient::none) continue;  // recorded for explanations alone
     for (int i = 0; i < r->inputs; ++i) {
       ValueIndex x = r->input()[i];
-      if (!is_followed(x) || !useful[x]) continue;
+      if (!is_tracked(x) || !useful[x]) continue;
       for (int j = 0; j < r->outputs; ++j) useful[r->first_output + ValueIndex(j)] |= kUseful;
       break;
     }
@@ -419,7 +422,7 @@ BlockVector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
 
   BlockVector<Cotangent> flow(values);
   for (size_t t = 0; t < targets.size(); ++t) {
-    if (targets[t] == kNotFollowed || !useful[targets[t]]) continue;
+    if (targets[t] == kUntracked || !useful[targets[t]]) continue;
     const Spec& spec = target_specs[t];
     Tensor start = cotangents[t] ? cotangents[t] : filled(spec.dtype, spec.shape, 1);
     accumulate(flow[targets[t]], {std::move(start), Tensor()}, spec.shape);
@@ -436,8 +439,8 @@ BlockVector<Cotangent> Tape::gradient(std::span<const ValueIndex> targets, std::
 
   BlockVector<Cotangent> result;
   result.reserve(sources.size());
-  for (ValueIndex s : sources) result.push_back(s == kNotFollowed ? Cotangent() : flow[s]);
-  // Whoever asked wants the values: what still waits is computed here, in one pass where it belongs together.
+  for (ValueIndex s : sources) result.push_back(s == kUntracked ? Cotangent() : flow[s]);
+  // Whoever asked wants the values: what is still lazy is computed here, in one pass where it belongs together.
   for (const Cotangent& c : result)
     if (c && !c.values.symbolic()) c.values.raw();
   // A result that is empty may be asked about (why is it None?): then the records stay, without the tensors.
@@ -475,7 +478,7 @@ void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<u
   SmallVector<bool, 8> wanted;
   bool any_wanted = false;
   for (size_t i = 0; i < inputs; ++i) {
-    wanted.push_back(is_followed(input[i]) && useful[input[i]]);
+    wanted.push_back(is_tracked(input[i]) && useful[input[i]]);
     any_wanted |= wanted.back();
   }
   if (!any_wanted) return;
@@ -521,7 +524,7 @@ void Tape::run_rule(Record& r, BlockVector<Cotangent>& flow, const BlockVector<u
     }
   }
   RunFor sake(r.op, r.location, true);
-  if (thread_state().stage && waits(context))
+  if (thread_state().stage && must_defer(context))
     defer_rule(context);
   else
     r.op->vjp(context);

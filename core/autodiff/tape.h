@@ -1,8 +1,8 @@
-// The tape: a list of records, one per operation that touched a followed value, and the walk back over it.
+// The tape: a list of records, one per operation that read a tracked value, and the backward pass over it.
 //
-// Every followed value has an index; a record names its inputs by index and its outputs by the first of consecutive
-// indices. So the walk back needs no look-ups: cotangents lie in an array by index, and records are already in order.
-// A record keeps the shapes of its inputs and those tensors that the rule of its op names, nothing else.
+// Every tracked value has an index; a record names its inputs by index and its outputs by the first of consecutive
+// indices. So the backward pass needs no look-ups: cotangents lie in an array by index, and records are already in
+// order. A record keeps the shapes of its inputs and those tensors that the rule of its op names, nothing else.
 #pragma once
 
 #include "autodiff/cotangent.h"
@@ -15,14 +15,14 @@ struct Record;
 
 class Tape final : public Recorder, public Watcher {
  public:
-  // A tape that explains takes notes for explanations.
+  // A tape that explains logs events for explanations.
   Tape(bool persistent, bool watch_accessed_variables, bool explains = false);
   ~Tape();
 
-  void start();  // begins to listen on this thread
+  void start();  // begins to record on this thread
   void stop();
-  void close();  // stops, but goes on taking notes for a while, until gradients are asked for
-  void pause();  // records nothing, but takes notes
+  void close();  // stops, but goes on logging events for a while, until gradients are asked for
+  void pause();  // records nothing, but logs events
   void resume();
   bool recording() const { return recording_ && !paused_; }
   bool persistent() const { return persistent_; }
@@ -34,23 +34,23 @@ class Tape final : public Recorder, public Watcher {
   void reset();
   std::span<VariableBody* const> watched_variables() const { return watched_; }
 
-  // The index of a followed value, or kNotFollowed.
-  ValueIndex find(const Tensor& t) const { return followed(Watcher::find(t)); }
-  ValueIndex find(const VariableBody& v) const { return followed(Watcher::find(v)); }
-  // The index of a value that is followed or known, or kNotFollowed.
+  // The index of a tracked value, or kUntracked.
+  ValueIndex find(const Tensor& t) const { return tracked(Watcher::find(t)); }
+  ValueIndex find(const VariableBody& v) const { return tracked(Watcher::find(v)); }
+  // The index of a value that is tracked or known, or kUntracked.
   ValueIndex find_known(const Tensor& t) const { return Watcher::find(t); }
   ValueIndex find_known(const VariableBody& v) const { return Watcher::find(v); }
 
   void record(const Call&) override;
   void read(VariableBody&, const Tensor& value) override;
   bool asked_once() const override { return !persistent_; }
-  bool watches(const Tensor& t) const override { return find(t) != kNotFollowed; }
+  bool watches(const Tensor& t) const override { return find(t) != kUntracked; }
 
-  // Notes for explanations.
-  void note_operation(const Call&, Moment);
-  void note(Event, const Tensor&, Moment);
-  void note_read(VariableBody&);
-  void note_assignment(VariableBody&, const Tensor& value, Moment);
+  // The provenance log.
+  void log_operation(const Call&, Moment);
+  void log_event(Event, const Tensor&, Moment);
+  void log_read(VariableBody&);
+  void log_assignment(VariableBody&, const Tensor& value, Moment);
   Moment moment() const { return paused_ ? Moment::paused : recording_ ? Moment::open : Moment::closed; }
   const Trace& trace() const { return trace_; }
   const Location& opened_at() const { return opened_.location(); }
@@ -73,7 +73,7 @@ class Tape final : public Recorder, public Watcher {
   // Lets go of all records; only the list of watched variables stays.
   void use_up();
 
-  // What can be told about a record: where it came from, and between which values it stands.
+  // What diagnostics report about a record: where it came from, and between which values it stands.
   struct RecordView {
     const Op& op;
     Location location;
@@ -88,7 +88,7 @@ class Tape final : public Recorder, public Watcher {
   void visit_params(FunctionRef<void(const Op&, const Params&)> see) const;
 
  private:
-  static ValueIndex followed(ValueIndex i) { return is_followed(i) ? i : kNotFollowed; }
+  static ValueIndex tracked(ValueIndex i) { return is_tracked(i) ? i : kUntracked; }
   void forget(bool by_reset);
   ValueIndex known(const Tensor&);  // makes it known if it is not
   ValueIndex known(VariableBody&);
@@ -108,13 +108,13 @@ class Tape final : public Recorder, public Watcher {
   uint64_t forgotten_serial_ = 0;
 };
 
-// Tells the tapes that listen on this thread. Costs one look if there are none.
-void note_on_tapes(Event, const Tensor&);
-void note_variable_on_tapes(Event, VariableBody&);
-void note_assignment_on_tapes(VariableBody&, const Tensor& value);
-inline void note_on_tapes_if_any(Event event, const Tensor& t) {
-  if (!thread_state().recorders.empty()) note_on_tapes(event, t);
+// Notifies the tapes that record on this thread. Costs one comparison if there are none.
+void log_on_tapes(Event, const Tensor&);
+void log_variable_on_tapes(Event, VariableBody&);
+void log_assignment_on_tapes(VariableBody&, const Tensor& value);
+inline void log_on_tapes_if_any(Event event, const Tensor& t) {
+  if (!thread_state().recorders.empty()) log_on_tapes(event, t);
 }
-bool is_recording();  // whether something on this thread follows values
+bool is_recording();  // whether something on this thread tracks values
 
 }  // namespace tapeflow

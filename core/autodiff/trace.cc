@@ -1,4 +1,4 @@
-// Keeping the notes of a tape within bounds.
+// Keeps the provenance log of a tape within bounds.
 #include "autodiff/trace.h"
 
 #include <algorithm>
@@ -11,13 +11,12 @@ constexpr size_t kPartLimit = 1 << 13;
 
 LocationSource location_source;
 
-constinit thread_local const Origin* current_origin __attribute__((tls_model("initial-exec"))) = nullptr;
-
 Location place_of_origin(bool of_forward) {
   if (!location_source.current) return {};
-  if (!current_origin->location.code || (current_origin->backward && !of_forward)) return location_source.current();
-  location_source.retain(current_origin->location.code);
-  return current_origin->location;
+  const Origin& origin = *thread_locals.origin;
+  if (!origin.location.code || (origin.backward && !of_forward)) return location_source.current();
+  location_source.retain(origin.location.code);
+  return origin.location;
 }
 
 void Place::set_here() {
@@ -30,9 +29,9 @@ void Place::forget() {
 }
 
 void Trace::Part::clear() {
-  for (Note& n : notes)
+  for (LoggedEvent& n : events)
     if (n.location.code) location_source.release(n.location.code);
-  notes.clear();
+  events.clear();
   inputs.clear();
   leaves.clear();
 }
@@ -46,10 +45,10 @@ void Trace::make_room() {
   part_[0].clear();
 }
 
-Note& Trace::add(Event event, Moment moment, const Op* op, size_t records) {
-  if (part_[0].notes.size() >= kPartLimit || part_[0].inputs.size() >= 8 * kPartLimit) make_room();
+LoggedEvent& Trace::add(Event event, Moment moment, const Op* op, size_t records) {
+  if (part_[0].events.size() >= kPartLimit || part_[0].inputs.size() >= 8 * kPartLimit) make_room();
   Part& part = part_[0];
-  Note& n = part.notes.emplace_back();
+  LoggedEvent& n = part.events.emplace_back();
   n.op = op;
   n.location = here();
   n.records = uint32_t(records);

@@ -1,15 +1,16 @@
-// What a tape saw beside its records: operations on values that it does not follow, values that left for Python or came
+// What a tape saw beside its records: operations on values that it does not track, values that left for Python or came
 // from there, assignments. Only read when somebody asks why a gradient is None. Of a long program the end is
-// remembered.
+// kept.
 #pragma once
 #include <span>
 
 #include "autodiff/watcher.h"
 #include "base/blocks.h"
+#include "base/thread_locals.h"
 
 namespace tapeflow {
 
-// The line of the user's program that an operation came from, as the Python layer tells it: a code object and an
+// The line of the user's program that an operation came from, as the Python layer reports it: a code object and an
 // instruction in it. Turned into a file and a line only when somebody asks.
 struct Location {
   void* code = nullptr;
@@ -28,14 +29,13 @@ struct Origin {
   Location location;
   bool backward;
 };
-extern constinit thread_local const Origin* current_origin __attribute__((tls_model("initial-exec")));  // or null
 
 class RunFor {
  public:
-  RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(current_origin) {
-    current_origin = &origin_;
+  RunFor(const Op* op, const Location& at, bool backward) : origin_{op, at, backward}, outer_(thread_locals.origin) {
+    thread_locals.origin = &origin_;
   }
-  ~RunFor() { current_origin = outer_; }
+  ~RunFor() { thread_locals.origin = outer_; }
   RunFor(const RunFor&) = delete;
 
  private:
@@ -47,7 +47,7 @@ class RunFor {
 // rule runs, the one that asked for gradients, or (`of_forward`) the one whose gradient it is.
 Location place_of_origin(bool of_forward);
 inline Location here(bool of_forward = false) {
-  if (current_origin) return place_of_origin(of_forward);
+  if (thread_locals.origin) return place_of_origin(of_forward);
   return location_source.current ? location_source.current() : Location{};
 }
 
@@ -71,28 +71,28 @@ enum class Event : uint8_t {
   constant,   // a tensor made from Python numbers or an array
   numpy,      // a tensor read as a NumPy array
   number,     // ... as a Python number
-  truth,      // ... as a condition
+  boolean,    // ... as a condition
   shape,      // its shape read
   argument,   // integers read as an index, a shape or an axis
   assign,     // from a value to a variable
-  watch,      // from the value as it was before to the followed one
+  watch,      // from the value as it was before to the tracked one
 };
 
 // What the tape was doing meanwhile.
 enum class Moment : uint8_t { open, paused, closed };
 
-struct Note {
+struct LoggedEvent {
   const Op* op = nullptr;  // of an operation
   Location location;
   uint32_t records = 0;  // how many the tape had
-  ValueIndex first_output = kNotFollowed;
+  ValueIndex first_output = kUntracked;
   uint32_t first_input = 0;
   uint16_t inputs = 0, outputs = 0;
   Event event = Event::operation;
   Moment moment = Moment::open;
 };
 
-// A value that no noted operation made.
+// A value that no logged operation made.
 struct Leaf {
   ValueIndex index;
   DType dtype;
@@ -109,23 +109,23 @@ class Trace {
   Trace(const Trace&) = delete;
   ~Trace() { clear(); }
 
-  Note& add(Event, Moment, const Op*, size_t records);
+  LoggedEvent& add(Event, Moment, const Op*, size_t records);
   void add_input(ValueIndex i) {
     part_[0].inputs.push_back(i);
-    ++part_[0].notes.back().inputs;
+    ++part_[0].events.back().inputs;
   }
   void add_leaf(ValueIndex, const Tensor&);
   ValueIndex new_values(size_t count) {
-    ValueIndex first = kUnfollowed | next_value_;
+    ValueIndex first = kOnlyKnown | next_value_;
     next_value_ += ValueIndex(count);
     return first;
   }
   void clear();
 
   // Oldest first.
-  template <class See> void visit_notes(See see) const {
+  template <class See> void visit_events(See see) const {
     for (const Part* part : {&part_[1], &part_[0]})
-      for (const Note& n : part->notes)
+      for (const LoggedEvent& n : part->events)
         see(n, std::span<const ValueIndex>(part->inputs.data() + n.first_input, n.inputs));
   }
   template <class See> void visit_leaves(See see) const {
@@ -135,7 +135,7 @@ class Trace {
 
  private:
   struct Part {
-    BlockVector<Note> notes;
+    BlockVector<LoggedEvent> events;
     BlockVector<ValueIndex> inputs;
     BlockVector<Leaf> leaves;
     void clear();

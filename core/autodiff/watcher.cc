@@ -34,10 +34,10 @@ void Watcher::forget_all() {
 
 ValueIndex Watcher::find_in_table(const void* key) const {
   auto it = table_.find(key);
-  return it == table_.end() ? kNotFollowed : it->second.index;
+  return it == table_.end() ? kUntracked : it->second.index;
 }
 
-void Watcher::follow_beside_others(Marks& marks, const void* key, ValueIndex index, const Tensor* holder) {
+void Watcher::track_beside_others(Marks& marks, const void* key, ValueIndex index, const Tensor* holder) {
   for (Mark& mark : marks.slot)
     if (mark.tape == serial_) {
       mark.value = index;
@@ -51,7 +51,7 @@ void Watcher::follow_beside_others(Marks& marks, const void* key, ValueIndex ind
       }
   if (has_place())
     for (Mark& mark : marks.slot)
-      if (!is_followed(mark.value)) {
+      if (!is_tracked(mark.value)) {
         mark = {serial_, index};
         return;
       }
@@ -59,7 +59,7 @@ void Watcher::follow_beside_others(Marks& marks, const void* key, ValueIndex ind
   table_[key] = {index, holder ? *holder : Tensor()};
 }
 
-bool Watcher::mark_unfollowed(Marks& marks, ValueIndex index) {
+bool Watcher::mark_known(Marks& marks, ValueIndex index) {
   if (!has_place()) return false;
   Mark* place = nullptr;
   for (Mark& mark : marks.slot)

@@ -1,4 +1,4 @@
-// Which tensors and variables a recorder follows. A value that is followed has an index; the tensor itself remembers
+// Which tensors and variables a recorder tracks. A value that is tracked has an index; the tensor itself records
 // it in one of two marks, so that asking costs two comparisons. With more recorders than marks a table helps out.
 #pragma once
 #include <unordered_map>
@@ -8,11 +8,11 @@
 namespace tapeflow {
 
 using ValueIndex = uint32_t;
-constexpr ValueIndex kNotFollowed = ~ValueIndex(0);
-// Values that are not followed but known, so that their way can be told, have this bit. With the second bit the rest is
-// the index of a record's output, one whose dtype has no gradient.
-constexpr ValueIndex kUnfollowed = ValueIndex(1) << 31, kRecordOutput = ValueIndex(1) << 30;
-constexpr bool is_followed(ValueIndex i) { return i < kUnfollowed; }
+constexpr ValueIndex kUntracked = ~ValueIndex(0);
+// Values that are not tracked but known, so that their provenance can be reported, have this bit. With the second bit
+// the rest is the index of a record's output, one whose dtype has no gradient.
+constexpr ValueIndex kOnlyKnown = ValueIndex(1) << 31, kRecordOutput = ValueIndex(1) << 30;
+constexpr bool is_tracked(ValueIndex i) { return i < kOnlyKnown; }
 
 class Watcher {
  public:
@@ -23,10 +23,10 @@ class Watcher {
 
   ValueIndex find(const Tensor& t) const { return find(t.body()->marks, t.body()); }
   ValueIndex find(const VariableBody& v) const { return find(v.marks, &v); }
-  void follow(const Tensor& t, ValueIndex index) { follow(t.body()->marks, t.body(), index, &t); }
-  void follow(VariableBody& v, ValueIndex index) { follow(v.marks, &v, index, nullptr); }
-  // Notes where a value that is not followed is known by, if a mark is free: a followed value may take the mark.
-  bool mark_unfollowed(Marks&, ValueIndex);
+  void track(const Tensor& t, ValueIndex index) { track(t.body()->marks, t.body(), index, &t); }
+  void track(VariableBody& v, ValueIndex index) { track(v.marks, &v, index, nullptr); }
+  // Records where a value that is not tracked is known by, if a mark is free: a tracked value may take the mark.
+  bool mark_known(Marks&, ValueIndex);
   void forget_all();
   uint64_t serial() const { return serial_; }
   Kind kind() const { return kind_; }
@@ -38,16 +38,16 @@ class Watcher {
   ValueIndex find(const Marks& marks, const void* key) const {
     if (marks.slot[0].tape == serial_) return marks.slot[0].value;
     if (marks.slot[1].tape == serial_) return marks.slot[1].value;
-    return marks.overflow ? find_in_table(key) : kNotFollowed;
+    return marks.overflow ? find_in_table(key) : kUntracked;
   }
   ValueIndex find_in_table(const void* key) const;
-  void follow(Marks& marks, const void* key, ValueIndex index, const Tensor* holder) {
+  void track(Marks& marks, const void* key, ValueIndex index, const Tensor* holder) {
     if (marks.slot[0].tape == 0 && has_place())
       marks.slot[0] = {serial_, index};
     else
-      follow_beside_others(marks, key, index, holder);
+      track_beside_others(marks, key, index, holder);
   }
-  void follow_beside_others(Marks&, const void* key, ValueIndex, const Tensor* holder);
+  void track_beside_others(Marks&, const void* key, ValueIndex, const Tensor* holder);
 
   // A serial's low byte is its place in the table of live watchers; a mark with any other serial is stale and may be
   // overwritten. Watchers beyond 255 have place 255, where nothing is ever live, and use their own table.

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/subnormals.h"
+#include "base/thread_locals.h"
 #include "base/worker_state.h"
 
 namespace tapeflow {
@@ -28,8 +29,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto spin_time = std::chrono::microseconds(200);  // waking a sleeping thread costs up to 30
 constexpr int64_t chunks_per_thread = 8;                    // so that a thread which starts late still finds work
 constexpr int64_t max_chunks = 0xffff;
-
-thread_local bool inside_region = false;
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -94,24 +93,24 @@ class Pool {
   }
 
   // The number of the piece, or 0 if too many wait.
-  uint64_t give_aside(const AsideWork& work) {
+  uint64_t start_background(const BackgroundWork& work) {
     start_workers();
     const uint64_t given = given_.load(std::memory_order_relaxed);
-    if (given - done_.load(std::memory_order_acquire) >= most_aside) return 0;
-    aside_[given % most_aside] = work;
+    if (given - done_.load(std::memory_order_acquire) >= most_background) return 0;
+    background_[given % most_background] = work;
     given_.store(given + 1);
     wake_sleepers();
     return given + 1;
   }
 
-  bool aside_is_done(uint64_t number) const { return done_.load(std::memory_order_acquire) >= number; }
+  bool background_is_done(uint64_t number) const { return done_.load(std::memory_order_acquire) >= number; }
 
-  void finish_aside(uint64_t number) {
-    while (!aside_is_done(number))
-      if (!run_aside()) pause_cpu();
+  void finish_background(uint64_t number) {
+    while (!background_is_done(number))
+      if (!run_background()) pause_cpu();
   }
 
-  void finish_all_aside() { finish_aside(given_.load()); }
+  void finish_all_background() { finish_background(given_.load()); }
 
   // Lets the workers end. A job that is running is finished by its caller.
   void retire() {
@@ -142,12 +141,12 @@ class Pool {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
-  void serve(bool also_aside) {
-    inside_region = true;
+  void serve(bool also_background) {
+    thread_locals.in_parallel_region = true;
     uint64_t seen = 0;
     auto called = [&] {
       return Ticket{ticket_.load()}.job() != seen || retired_.load() ||
-             (also_aside && claimed_.load() != given_.load());
+             (also_background && claimed_.load() != given_.load());
     };
     while (!retired_.load()) {
       if (!spin_until(called)) {
@@ -156,19 +155,19 @@ class Pool {
         wake_.wait(lock, called);
         sleepers_.fetch_sub(1);
       }
-      while (also_aside && run_aside()) continue;
+      while (also_background && run_background()) continue;
       seen = Ticket{ticket_.load(std::memory_order_relaxed)}.job();
       work(false);
     }
   }
 
   // Claims and does the next piece; false if there is none.
-  bool run_aside() {
+  bool run_background() {
     uint64_t next = claimed_.load(std::memory_order_acquire);
     if (next == given_.load(std::memory_order_acquire)) return false;
     if (!claimed_.compare_exchange_strong(next, next + 1)) return true;
     while (done_.load(std::memory_order_acquire) != next) pause_cpu();  // somebody does the one before
-    const AsideWork& work = aside_[next % most_aside];
+    const BackgroundWork& work = background_[next % most_background];
     work.run(work.arguments);
     done_.store(next + 1, std::memory_order_release);
     return true;
@@ -197,9 +196,9 @@ class Pool {
     unfinished_.fetch_sub(1, std::memory_order_acq_rel);
   }
 
-  static constexpr uint64_t most_aside = 16;
-  AsideWork aside_[most_aside];
-  alignas(64) std::atomic<uint64_t> given_{0};  // pieces of work aside, in their order: by one caller at a time
+  static constexpr uint64_t most_background = 16;
+  BackgroundWork background_[most_background];
+  alignas(64) std::atomic<uint64_t> given_{0};  // pieces of background work, in their order: by one caller at a time
   alignas(64) std::atomic<uint64_t> claimed_{0};
   alignas(64) std::atomic<uint64_t> done_{0};
   alignas(64) std::atomic<uint64_t> ticket_{0};
@@ -231,7 +230,7 @@ Pool& pool(int threads) {
   if (current && current->serves(threads)) return *current;
   static const int registered = pthread_atfork(
       [] {
-        if (Pool* used = current_pool.load()) used->finish_all_aside();
+        if (Pool* used = current_pool.load()) used->finish_all_background();
       },
       nullptr,
       [] {
@@ -268,8 +267,8 @@ int usable_cores() {
 }
 
 struct RegionGuard {
-  RegionGuard() { inside_region = true; }
-  ~RegionGuard() { inside_region = false; }
+  RegionGuard() { thread_locals.in_parallel_region = true; }
+  ~RegionGuard() { thread_locals.in_parallel_region = false; }
 };
 
 // Even chunks; large ones start at multiples of 64 items, so that no two threads write one cache line.
@@ -283,7 +282,7 @@ int64_t chunk_size(int64_t n, int64_t grain, int threads) {
 
 void parallel_for(int64_t n, int64_t grain, Body body) {
   if (n <= 0) return;
-  const int threads = n <= grain || inside_region ? 1 : thread_count();
+  const int threads = n <= grain || thread_locals.in_parallel_region ? 1 : thread_count();
   if (threads > 1) {
     const int64_t chunk = chunk_size(n, grain, threads);
     RegionGuard guard;
@@ -292,21 +291,23 @@ void parallel_for(int64_t n, int64_t grain, Body body) {
   body(0, n);
 }
 
-AsideNumber give_aside(const AsideWork& work) {
-  const int threads = inside_region ? 1 : thread_count();
+BackgroundTicket start_background(const BackgroundWork& work) {
+  const int threads = thread_locals.in_parallel_region ? 1 : thread_count();
   if (threads == 1) return {};
   Pool& used = pool(threads);
-  const uint64_t number = used.give_aside(work);
-  return number ? AsideNumber{&used, number} : AsideNumber{};
+  const uint64_t number = used.start_background(work);
+  return number ? BackgroundTicket{&used, number} : BackgroundTicket{};
 }
 
-bool aside_is_done(AsideNumber number) { return static_cast<Pool*>(number.pool)->aside_is_done(number.number); }
+bool background_is_done(BackgroundTicket number) {
+  return static_cast<Pool*>(number.pool)->background_is_done(number.number);
+}
 
-void finish_aside(AsideNumber number) { static_cast<Pool*>(number.pool)->finish_aside(number.number); }
+void finish_background(BackgroundTicket number) { static_cast<Pool*>(number.pool)->finish_background(number.number); }
 
 bool workers_awake() {
   const Pool* used = current_pool.load(std::memory_order_acquire);
-  return !inside_region && used && used->awake();
+  return !thread_locals.in_parallel_region && used && used->awake();
 }
 
 int thread_count() {

@@ -37,18 +37,18 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
 
 // Work for a worker while the caller goes on. Pieces of work are done one after the other, in the order they were
 // given.
-struct AsideWork {
+struct BackgroundWork {
   void (*run)(const void* arguments);
   alignas(16) unsigned char arguments[112];
 };
-struct AsideNumber {
+struct BackgroundTicket {
   void* pool = nullptr;  // null: no worker can take it
   uint64_t number = 0;
 };
-AsideNumber give_aside(const AsideWork& work);
-bool aside_is_done(AsideNumber number);
+BackgroundTicket start_background(const BackgroundWork& work);
+bool background_is_done(BackgroundTicket number);
 // Returns when this piece and those before it are done. The caller does what nobody has started.
-void finish_aside(AsideNumber number);
+void finish_background(BackgroundTicket number);
 
 // Threads that parallel_for may use, the caller included. The default is the number of cores this process may use.
 int thread_count();

@@ -1,4 +1,4 @@
-// Shapes: dimensions held inline. A dimension of -1 and a rank of -1 mean "not known yet" (only while tracing).
+// Shapes: dimensions held inline. A dimension of -1 and a rank of -1 mean "unknown" (only while tracing).
 #pragma once
 #include <cstdint>
 #include <initializer_list>

@@ -1,5 +1,5 @@
 // Control flow as operations: Case and While hold the graphs of their branches and bodies. When a gradient is asked
-// for, they remember what it needs; only derivatives of higher order run them again under a tape, with the same values
+// for, they save what it needs; only derivatives of higher order run them again under a tape, with the same values
 // of variables and the same random numbers.
 #include "control_flow/control_ops.h"
 
@@ -18,8 +18,8 @@ namespace {
 // What a control operation is; the first of its parameters.
 struct Control {
   std::vector<std::shared_ptr<Graph>> graphs;
-  std::vector<Param> variables;  // that the graphs read themselves; their values are the last inputs, to be followed
-  std::vector<VariableBody*> touched;
+  std::vector<Param> variables;  // that the graphs read themselves; their values are the last inputs, to be tracked
+  std::vector<VariableBody*> accessed;
   std::unique_ptr<Loop> loop;
 };
 constexpr struct : Keys {
@@ -33,27 +33,27 @@ void give(Call& call, Tensors&& results) {
   for (Tensor& t : results) call.out.push_back(t.body()->references == 1 ? std::move(t) : t.view(t.shape()));
 }
 
-// ---- histories travel as tensors without elements
+// ---- saved tensors travel as tensors without elements
 
-template <class History> Tensor carry(History history) {
-  auto* carried = new_in_block<History>(std::move(history));
+template <class SavedTensors> Tensor carry(SavedTensors saved) {
+  auto* carried = new_in_block<SavedTensors>(std::move(saved));
   Tensor t = Tensor::allocate(DType::variant, Shape());
   t.body()->buffer = wrap_foreign_memory(carried, size_of(DType::variant), carried,
-                                         [](void* p) { delete_in_block(static_cast<History*>(p)); });
+                                         [](void* p) { delete_in_block(static_cast<SavedTensors*>(p)); });
   t.body()->data = carried;
   return t;
 }
-Tensor no_history() {
+Tensor nothing_saved() {
   Tensor t = Tensor::allocate(DType::variant, Shape());
   std::memset(t.mutable_raw(), 0, t.bytes());
   return t;
 }
 // Null if there is none.
-template <class History> const History* history_in(const Tensor& t) {
-  return t.body()->buffer ? static_cast<const History*>(t.raw()) : nullptr;
+template <class SavedTensors> const SavedTensors* saved_in(const Tensor& t) {
+  return t.body()->buffer ? static_cast<const SavedTensors*>(t.raw()) : nullptr;
 }
-// If somebody listens to a rule, the run is repeated, so that it can be heard.
-bool heard() {
+// If a recorder watches a rule, the run is repeated, so that it is recorded.
+bool rule_is_recorded() {
   return std::ranges::any_of(thread_state().recorders, [](const Recorder* r) { return !r->only_events(); });
 }
 
@@ -79,30 +79,30 @@ void set_results(RuleContext& c, const Sources& sources, std::span<const Tensor>
       set(first + inputs + v, dx[next++]);
 }
 
-// The rule of a run that is to be heard: runs it again. The inputs of the graphs begin at `first`.
-template <class History, class Run>
-void differentiate_again(RuleContext& c, const History* history, int first, size_t inputs, Run run_graphs) {
+// The rule of a run that is to be recorded: runs it again. The inputs of the graphs begin at `first`.
+template <class SavedTensors, class Run>
+void differentiate_again(RuleContext& c, const SavedTensors* saved, int first, size_t inputs, Run run_graphs) {
   const Control& control = control_in(c.params);
-  if (!history && !control.touched.empty())
+  if (!saved && !control.accessed.empty())
     fail(ErrorKind::unimplemented,
          "control flow: a derivative of higher order would run a graph again without knowing which values its "
          "variables had");
-  Replay replay(control.touched, history ? history->variables : Tensors());
+  Replay replay(control.accessed, saved ? saved->variables : Tensors());
   differentiate_run(
       c,
       [&](std::span<const Tensor> in) {
         for (size_t v = 0; v < control.variables.size(); ++v)
-          replay.follow(variable_in(control.variables[v]), in[inputs + v]);
+          replay.track(variable_in(control.variables[v]), in[inputs + v]);
         return run_graphs(in.subspan(0, inputs), !control.variables.empty());
       },
       first);
 }
 
-// The node that made the history, which a gradient now asks for, is told so.
+// Tells the node that made the saved tensors that a gradient needs them.
 void ask_node(const RuleContext& c) {
-  const Tensor& history = c.kept_outputs[size_t(c.outputs() - 1)];
-  if (!history.symbolic()) return;
-  Symbol place = history.body()->symbol();
+  const Tensor& saved = c.kept_outputs[size_t(c.outputs() - 1)];
+  if (!saved.symbolic()) return;
+  Symbol place = saved.body()->symbol();
   auto& graph = *static_cast<Graph*>(place.graph);
   Node& node = graph.nodes[size_t(graph.values[place.value].node)];
   Ints asked;
@@ -111,7 +111,7 @@ void ask_node(const RuleContext& c) {
                     (node.params.has(control_params.asked) && node.params[control_params.asked][size_t(i)]));
   node.params = node.params.with(control_params.asked, Param(asked));
 }
-const bool hears = (before_deferring = [](RuleContext& c) {
+const bool installed = (before_deferring = [](RuleContext& c) {
   if (is_control_op(c.op)) ask_node(c);
   return item_as_rows(c);
 }, true);
@@ -138,6 +138,16 @@ Shape common_shape(const Shape& a, const Shape& b) {
   return both;
 }
 
+// What both operations are: programs with effects, which save what their gradients need.
+const Op& define_control(Op op) {
+  op.makes_outputs = true;
+  op.keep = keep_everything;
+  op.stateful = op.effect = op.is_program = op.copies_elements = true;
+  op.watched_params = watched_params;
+  op.rule_needs_values = op.keeps_params = true;
+  return define_inner(std::move(op));
+}
+
 // ---- branches: the index of the branch, then what the branches use
 
 const std::shared_ptr<Graph>& chosen_branch(const Params& params, const Tensor& number) {
@@ -146,7 +156,7 @@ const std::shared_ptr<Graph>& chosen_branch(const Params& params, const Tensor& 
   return branches[index < 0 || index >= int64_t(branches.size()) ? branches.size() - 1 : size_t(index)];
 }
 
-const Op& case_op = define_inner(Op{
+const Op& case_op = define_control(Op{
     .name = "Case",
     .arguments = {tensors("branch_index_and_inputs", any_dtype)},
     .infer_staged =
@@ -164,45 +174,36 @@ const Op& case_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           const auto& branch = chosen_branch(call.params, call.in[0]);
           std::span<const Tensor> in = call.in.subspan(1, branch->inputs.size());
           if (!call.params.has(control_params.asked)) {
             give(call, call_graph(branch, in));
-            return call.out.push_back(no_history());
+            return call.out.push_back(nothing_saved());
           }
-          BranchHistory history{
-              sources_of(call.params, 1, in.size()), {}, {}, values_of(control_in(call.params).touched)};
-          give(call, run_branch(branch, in, history));
-          call.out.push_back(carry(std::move(history)));
+          BranchSavedTensors saved{
+              sources_of(call.params, 1, in.size()), {}, {}, values_of(control_in(call.params).accessed)};
+          give(call, run_branch(branch, in, saved));
+          call.out.push_back(carry(std::move(saved)));
         },
-    .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
           const auto& branch = chosen_branch(c.params, c.x(0));
           size_t inputs = branch->inputs.size();
-          const auto* history = history_in<BranchHistory>(c.y(c.outputs() - 1));
-          if (history && !heard())
-            return set_results(c, history->sources,
-                               walk_back(*history, c.kept_inputs.subspan(1), c.given, c.kept_outputs), 1, inputs);
-          differentiate_again(c, history, 1, inputs, [&](std::span<const Tensor> in, bool reads_followed) {
-            return reads_followed ? interpret(*branch, in) : call_graph(branch, in);
+          const auto* saved = saved_in<BranchSavedTensors>(c.y(c.outputs() - 1));
+          if (saved && !rule_is_recorded())
+            return set_results(c, saved->sources,
+                               backpropagate(*saved, c.kept_inputs.subspan(1), c.given, c.kept_outputs), 1, inputs);
+          differentiate_again(c, saved, 1, inputs, [&](std::span<const Tensor> in, bool reads_tracked) {
+            return reads_tracked ? interpret(*branch, in) : call_graph(branch, in);
           });
         },
-    .keep = keep_everything,
-    .stateful = true,
-    .effect = true,
-    .is_program = true,
-    .copies_elements = true,
-    .watched_params = watched_params,
-    .rule_needs_values = true,
-    .keeps_params = true,
     .node_name = "cond",
 });
 
 // ---- loops: the loop variables, then what condition and body use besides
 
-const Op& while_op = define_inner(Op{
+const Op& while_op = define_control(Op{
     .name = "While",
     .arguments = {tensors("input", any_dtype)},
     .infer_staged =
@@ -216,39 +217,30 @@ const Op& while_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           const Loop& loop = *control_in(call.params).loop;
           if (!call.params.has(control_params.asked)) {
             give(call, loop.run(call.in));
-            return call.out.push_back(no_history());
+            return call.out.push_back(nothing_saved());
           }
-          Loop::History history;
-          history.sources = sources_of(call.params, 0, loop.body()->inputs.size());
-          history.variables = values_of(control_in(call.params).touched);
-          give(call, loop.run(call.in, &history));
-          call.out.push_back(carry(std::move(history)));
+          Loop::SavedTensors saved;
+          saved.sources = sources_of(call.params, 0, loop.body()->inputs.size());
+          saved.variables = values_of(control_in(call.params).accessed);
+          give(call, loop.run(call.in, &saved));
+          call.out.push_back(carry(std::move(saved)));
         },
-    .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
           const Loop& loop = *control_in(c.params).loop;
           size_t inputs = loop.body()->inputs.size();
-          const auto* history = history_in<Loop::History>(c.y(c.outputs() - 1));
-          if (history && !heard())
-            return set_results(c, history->sources, loop.walk_back(*history, c.kept_inputs, c.given, c.kept_outputs), 0,
+          const auto* saved = saved_in<Loop::SavedTensors>(c.y(c.outputs() - 1));
+          if (saved && !rule_is_recorded())
+            return set_results(c, saved->sources, loop.backpropagate(*saved, c.kept_inputs, c.given, c.kept_outputs), 0,
                                inputs);
-          differentiate_again(c, history, 0, inputs, [&](std::span<const Tensor> in, bool reads_followed) {
-            return loop.run_heard(in, reads_followed);
+          differentiate_again(c, saved, 0, inputs, [&](std::span<const Tensor> in, bool reads_tracked) {
+            return loop.run_recorded(in, reads_tracked);
           });
         },
-    .keep = keep_everything,
-    .stateful = true,
-    .effect = true,
-    .is_program = true,
-    .copies_elements = true,
-    .watched_params = watched_params,
-    .rule_needs_values = true,
-    .keeps_params = true,
     .node_name = "while",
 });
 
@@ -274,7 +266,7 @@ Tensors add(const Op& op, std::shared_ptr<Control> control, SmallVector<Tensor, 
     control->variables.push_back(variable_param(*v));
     in.push_back(read_variable(*v));
   }
-  for (const auto& graph : control->graphs) find_variables(*graph, control->touched);
+  for (const auto& graph : control->graphs) find_variables(*graph, control->accessed);
   return run_all(op, in, watched_params({Param(std::static_pointer_cast<void>(std::move(control))), Param()}, in));
 }
 

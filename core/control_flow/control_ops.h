@@ -1,5 +1,5 @@
-// Control flow as operations. All graphs of one operation take the same inputs. Its last output is the history of the
-// run: what the gradient needs, if one is asked for.
+// Control flow as operations. All graphs of one operation take the same inputs. Its last output holds the saved tensors
+// of the run: what the gradient needs, if one is asked for.
 #pragma once
 #include "graph/graph.h"
 
@@ -11,7 +11,7 @@ class Loop;
 Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches, std::span<const Tensor> inputs);
 
 // Runs `body` on the first `loop_variables` inputs while `condition` holds, at most `limit` times (negative: no limit).
-// The inputs after them are the same in every round.
+// The inputs after them are the same in every iteration.
 Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, std::span<const Tensor> inputs,
                   int64_t loop_variables, int64_t limit);
 

@@ -71,7 +71,7 @@ const Op& set_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           const Tensor &list = call.in[0], &value = call.in[2];
           int64_t index = read_ints(call.in[1])[0], length = list.dim(0);
           if (value.dtype() == DType::string) {
@@ -114,7 +114,7 @@ const Op& get_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           const Tensor& list = call.in[0];
           int64_t index = read_ints(call.in[1])[0], length = list.dim(0);
           if (index < 0 || index >= length)
@@ -146,7 +146,7 @@ const Op& list_stack_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           const Tensor& list = call.in[0];
           if (!is_blank(list) || element_in(call.params) == Shape{0})
             return call.out.push_back(list.view(list.shape()));

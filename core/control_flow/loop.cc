@@ -1,4 +1,4 @@
-// Rounds of a loop, forward and back.
+// Iterations of a loop, forward and back.
 #include "control_flow/loop.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 Trimmed trimmed(const Graph& from, std::span<const ValueId> wanted) {
   Graph whole;
-  build_excerpt(whole, from, from.inputs, wanted, true);
+  build_subgraph(whole, from, from.inputs, wanted, true);
   std::vector<uint8_t> used(whole.values.size(), 0);
   for (const Node& n : whole.nodes) for_each_operand(n, [&](ValueId v) { used[v] = 1; });
   for (ValueId v : whole.outputs) used[v] = 1;
@@ -27,11 +27,11 @@ Trimmed trimmed(const Graph& from, std::span<const ValueId> wanted) {
   std::vector<ValueId> given;
   for (size_t i = 0; i < whole.inputs.size(); ++i)
     if (used[whole.inputs[i]]) given.push_back(whole.inputs[i]), result.inputs.push_back(int(i));
-  build_excerpt(*result.graph, whole, given, whole.outputs, true);
+  build_subgraph(*result.graph, whole, given, whole.outputs, true);
   return result;
 }
 
-// A round and then the condition for the next one, which is the last output; it does not look at loop variables in
+// An iteration and then the condition for the next one, which is the last output; it does not look at loop variables in
 // `unseen`.
 void build_with_condition(Graph& whole, const Graph& body, std::span<const ValueId> wanted, const Graph& condition,
                           std::span<const uint8_t> unseen) {
@@ -39,7 +39,7 @@ void build_with_condition(Graph& whole, const Graph& body, std::span<const Value
   for (ValueId v : body.inputs)
     in.push_back(whole.add_input({body.values[v].tensor.dtype(), body.values[v].tensor.shape()}));
   EnterStage stage(&whole);
-  PauseRecording unheard;
+  PauseRecording unrecorded;
   std::vector<ValueId> results(wanted.begin(), wanted.end());
   for (size_t k = 0; k < unseen.size(); ++k)
     if (!unseen[k]) results.push_back(body.outputs[k]);
@@ -89,19 +89,18 @@ class Sum {
   Tensors values_, indices_;
 };
 
-// While it lives, a round of a loop is differentiated.
-thread_local bool differentiating_round = false;
-struct DifferentiateRound {
-  bool before = std::exchange(differentiating_round, true);
-  ~DifferentiateRound() { differentiating_round = before; }
+// While it lives, an iteration of a loop is differentiated.
+struct DifferentiateIteration {
+  bool before = std::exchange(thread_locals.differentiating_iteration, true);
+  ~DifferentiateIteration() { thread_locals.differentiating_iteration = before; }
 };
 
 constexpr int kMostChanges = 4;
-void run_round(const Graph& graph, std::span<const Tensor> arguments, bool planned, Tensors& outputs) {
+void run_iteration(const Graph& graph, std::span<const Tensor> arguments, bool planned, Tensors& outputs) {
   if (planned) return run_graph(graph, arguments, outputs);
   EnterStage nowhere(nullptr);
-  PauseRecording unheard;
-  if (NumericsCheck::current()) NumericsCheck::listen_again();
+  PauseRecording unrecorded;
+  if (NumericsCheck::current()) NumericsCheck::attach_again();
   outputs = interpret(graph, arguments);
 }
 
@@ -109,7 +108,7 @@ const Shape& input_shape(const Graph& graph, size_t i) { return graph.values[gra
 
 }  // namespace
 
-void (*between_rounds)() = nullptr;
+void (*between_iterations)() = nullptr;
 
 struct Loop::Lists {
   SmallVector<std::optional<RowBuffer>, 4> at;  // per variable
@@ -153,42 +152,43 @@ void Loop::find_writes() {
     if (size_t(i) < variables_) unseen[size_t(i)] = 0;
   bool sees_lists = false;
   for (size_t k = 0; k < variables_; ++k) sees_lists |= !unseen[k] && !writes_[k].empty();
-  asks_in_round_ = !sees_lists && (limit_ < 0 || only_compares(*holds_.graph));
-  if (asks_in_round_) {
+  condition_in_iteration_ = !sees_lists && (limit_ < 0 || only_compares(*holds_.graph));
+  if (condition_in_iteration_) {
     Graph whole;
     build_with_condition(whole, body, wanted, *condition_, unseen);
-    round_ = trimmed(whole, whole.outputs);
+    iteration_ = trimmed(whole, whole.outputs);
   } else {
-    round_ = trimmed(body, wanted);
+    iteration_ = trimmed(body, wanted);
   }
-  for (const Trimmed* part : {&holds_, &round_})
+  for (const Trimmed* part : {&holds_, &iteration_})
     for (int i : part->inputs)
       if (size_t(i) < variables_ && std::ranges::find(writes_[size_t(i)], true) != writes_[size_t(i)].end())
         lists_grow_ = true;
 }
 
-// The inputs that a gradient has to follow: loop variables also if one of the others gets into them in some round.
-SmallVector<uint8_t, 16> Loop::spread(const Sources& sources) const {
-  const Graph& round = *round_.graph;
-  SmallVector<uint8_t, 16> followed = sources.inputs;
+// The inputs that a gradient has to track: loop variables also if one of the others gets into them in some iteration.
+SmallVector<uint8_t, 16> Loop::reachable_inputs(const Sources& sources) const {
+  const Graph& iteration = *iteration_.graph;
+  SmallVector<uint8_t, 16> tracked = sources.inputs;
   for (bool more = true; more;) {
     more = false;
     SmallVector<ValueId, 16> from;
-    for (size_t i = 0; i < round_.inputs.size(); ++i)
-      if (followed[size_t(round_.inputs[i])]) from.push_back(round.inputs[i]);
-    for (const Node& n : round.nodes)
+    for (size_t i = 0; i < iteration_.inputs.size(); ++i)
+      if (tracked[size_t(iteration_.inputs[i])]) from.push_back(iteration.inputs[i]);
+    for (const Node& n : iteration.nodes)
       if (n.op == &read_variable_op() &&
           std::ranges::find(sources.variables, &variable_in(n.params)) != sources.variables.end())
         from.push_back(n.first_output);
-    const SmallVector<uint8_t, 64> depends = dependents(round, from);
+    const SmallVector<uint8_t, 64> depends = dependents(iteration, from);
     for (size_t k = 0; k < variables_; ++k) {
-      if (followed[k] || !differentiable_variable(k)) continue;
-      bool reached = writes_[k].empty() && depends[round.outputs[first_output_[k]]];
-      for (size_t w = 0; w < writes_[k].size(); ++w) reached |= depends[round.outputs[first_output_[k] + 2 * w + 1]];
-      if (reached) followed[k] = more = true;
+      if (tracked[k] || !differentiable_variable(k)) continue;
+      bool reached = writes_[k].empty() && depends[iteration.outputs[first_output_[k]]];
+      for (size_t w = 0; w < writes_[k].size(); ++w)
+        reached |= depends[iteration.outputs[first_output_[k] + 2 * w + 1]];
+      if (reached) tracked[k] = more = true;
     }
   }
-  return followed;
+  return tracked;
 }
 
 void Loop::find_arguments(const Trimmed& part, std::span<const Tensor> state, const Lists& lists,
@@ -198,25 +198,26 @@ void Loop::find_arguments(const Trimmed& part, std::span<const Tensor> state, co
     arguments.push_back(size_t(i) < variables_ && lists.at[size_t(i)] ? lists.at[size_t(i)]->list() : state[size_t(i)]);
 }
 
-std::shared_ptr<Halves> Loop::halves_for(const Sources& sources, std::span<const Tensor> arguments) const {
-  std::shared_ptr<Graph> round = round_.graph;
+std::shared_ptr<JointParts> Loop::joint_parts_for(const Sources& sources, std::span<const Tensor> arguments) const {
+  std::shared_ptr<Graph> iteration = iteration_.graph;
   if (!lists_grow_) {
-    // With all shapes known the rules need not wait, provided that they stay the same from round to round.
-    std::shared_ptr<Graph> special = specialised(round, arguments);
+    // With all shapes known no rule needs to be deferred, provided that they stay the same from iteration to iteration.
+    std::shared_ptr<Graph> special = specialised(iteration, arguments);
     bool stays = true;
-    for (size_t i = 0; i < round_.inputs.size(); ++i) {
-      size_t k = size_t(round_.inputs[i]);
+    for (size_t i = 0; i < iteration_.inputs.size(); ++i) {
+      size_t k = size_t(iteration_.inputs[i]);
       if (k < variables_ && writes_[k].empty())
         stays &= special->values[special->outputs[first_output_[k]]].tensor.shape() == input_shape(*special, i);
     }
-    if (stays) round = special;
+    if (stays) iteration = special;
   }
-  DifferentiateRound here;
-  return halves_of(*round, {}, followed_sources(*round, round_.inputs, spread(sources), sources));
+  DifferentiateIteration here;
+  return joint_parts_of(*iteration, {},
+                        tracked_sources(*iteration, iteration_.inputs, reachable_inputs(sources), sources));
 }
 
 bool item_as_rows(RuleContext& c) {
-  if (!differentiating_round || &c.op != &get_item_op() || !c.params.has_tensor()) return false;
+  if (!thread_locals.differentiating_iteration || &c.op != &get_item_op() || !c.params.has_tensor()) return false;
   const Tensor& key = c.params.value(get_item_params.key).tensor();
   auto* graph = static_cast<Graph*>(key.body()->symbol().graph);
   const Tensor place = graph && c.x(0).size() >= 0 ? place_in_key(*graph, key) : Tensor();
@@ -227,48 +228,47 @@ bool item_as_rows(RuleContext& c) {
   return true;
 }
 
-SmallVector<size_t, 4> Loop::unreached_variables(const Halves& halves) const {
+SmallVector<size_t, 4> Loop::unreached_variables(const JointParts& parts) const {
   SmallVector<size_t, 4> result;
   for (size_t k = 0; k < variables_; ++k) {
-    if (!writes_[k].empty() || std::ranges::find(halves.flowing, int(first_output_[k])) == halves.flowing.end())
-      continue;
+    if (!writes_[k].empty() || std::ranges::find(parts.flowing, int(first_output_[k])) == parts.flowing.end()) continue;
     auto reaches = [&](int source) {
-      return size_t(source) < round_.inputs.size() && round_.inputs[size_t(source)] == int(k);
+      return size_t(source) < iteration_.inputs.size() && iteration_.inputs[size_t(source)] == int(k);
     };
-    if (std::ranges::none_of(halves.reached, reaches)) result.push_back(k);
+    if (std::ranges::none_of(parts.reached, reaches)) result.push_back(k);
   }
   return result;
 }
 
-Tensors Loop::run_heard(std::span<const Tensor> in, bool reads_followed) const {
+Tensors Loop::run_recorded(std::span<const Tensor> in, bool reads_tracked) const {
   Tensors state(in.subspan(0, body_->inputs.size()));
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     {
-      PauseRecording unheard;
+      PauseRecording unrecorded;
       if (!is_true(call_graph(condition_, state)[0])) break;
     }
-    Tensors next = reads_followed ? interpret(*body_, state) : call_graph(body_, state);
+    Tensors next = reads_tracked ? interpret(*body_, state) : call_graph(body_, state);
     std::move(next.begin(), next.end(), state.begin());
-    if (between_rounds) between_rounds();
+    if (between_iterations) between_iterations();
   }
   state.resize(variables_);
   return state;
 }
 
-// The rest of a run whose state can stay in the memory of the plan of a round. `out` gets the last values.
+// The rest of a run whose state can stay in the memory of the plan of an iteration. `out` gets the last values.
 bool Loop::run_in_place(std::span<const Tensor> arguments, Lists& lists, Tensors& out) const {
-  if (!asks_in_round_) return false;
+  if (!condition_in_iteration_) return false;
   SmallVector<int, 16> feedback;
-  feedback.resize(round_.graph->outputs.size() - 1);
+  feedback.resize(iteration_.graph->outputs.size() - 1);
   std::ranges::fill(feedback, -1);
-  for (size_t j = 0; j < round_.inputs.size(); ++j) {
-    const size_t k = size_t(round_.inputs[j]);
+  for (size_t j = 0; j < iteration_.inputs.size(); ++j) {
+    const size_t k = size_t(iteration_.inputs[j]);
     if (k >= variables_) continue;
-    if (!writes_[k].empty()) return false;  // the round reads the list
+    if (!writes_[k].empty()) return false;  // the iteration reads the list
     feedback[first_output_[k]] = int(j);
   }
   auto after = [&](std::span<const Tensor> results) {
-    if (between_rounds) between_rounds();
+    if (between_iterations) between_iterations();
     for (size_t k = 0; k < variables_; ++k)
       for (size_t w = 0; w < writes_[k].size(); ++w) {
         const Tensor& position = results[first_output_[k] + 2 * w];
@@ -276,58 +276,58 @@ bool Loop::run_in_place(std::span<const Tensor> arguments, Lists& lists, Tensors
                            results[first_output_[k] + 2 * w + 1], writes_[k][w]);
       }
   };
-  return iterate_graph(*round_.graph, arguments, feedback, limit_, after, out);
+  return iterate_graph(*iteration_.graph, arguments, feedback, limit_, after, out);
 }
 
-Tensors Loop::run(std::span<const Tensor> in, History* history) const {
+Tensors Loop::run(std::span<const Tensor> in, SavedTensors* saved) const {
   Tensors state(in.subspan(0, body_->inputs.size()));
   Lists lists;
   lists.at.resize(variables_);
   for (size_t k = 0; k < variables_; ++k) {
     if (!writes_[k].empty())
       lists.at[k].emplace(in[k]);
-    else if (history)
+    else if (saved)
       state[k] = copy_of(in[k]);
   }
-  Foreign foreign(in);
+  BorrowedBuffers borrowed(in);
   SmallVector<size_t, 4> unreached;
   // A plan is made for certain shapes: it does not pay if they go on changing.
   int changes = lists_grow_ ? kMostChanges : 0;
   Tensors given, out;
-  bool known = false, goes_on = true;  // of the next round
+  bool known = false, goes_on = true;  // of the next iteration
   for (int64_t i = 0; limit_ < 0 || i < limit_; ++i) {
     if (!known) {
       find_arguments(holds_, state, lists, given);
-      run_round(*holds_.graph, given, changes < kMostChanges, out);
+      run_iteration(*holds_.graph, given, changes < kMostChanges, out);
       goes_on = is_true(out[0]);
     }
     if (!goes_on) break;
-    find_arguments(round_, state, lists, given);
-    if (!history && i == 0 && changes == 0 && run_in_place(given, lists, out)) {
+    find_arguments(iteration_, state, lists, given);
+    if (!saved && i == 0 && changes == 0 && run_in_place(given, lists, out)) {
       for (size_t k = 0; k < variables_; ++k)
         if (writes_[k].empty()) state[k] = std::move(out[first_output_[k]]);
       break;
     }
-    if (history && !history->halves) {
-      history->halves = halves_for(history->sources, given);
-      unreached = unreached_variables(*history->halves);
+    if (saved && !saved->parts) {
+      saved->parts = joint_parts_for(saved->sources, given);
+      unreached = unreached_variables(*saved->parts);
     }
-    run_round(history ? *history->halves->forward : *round_.graph, given, changes < kMostChanges, out);
+    run_iteration(saved ? *saved->parts->forward : *iteration_.graph, given, changes < kMostChanges, out);
     given.clear();
-    if (between_rounds) between_rounds();
-    if (asks_in_round_) {
+    if (between_iterations) between_iterations();
+    if (condition_in_iteration_) {
       known = true;
-      goes_on = is_true(out[round_.graph->outputs.size() - 1]);
+      goes_on = is_true(out[iteration_.graph->outputs.size() - 1]);
     }
-    if (history) {
-      const Halves& halves = *history->halves;
-      ++history->rounds;
-      for (size_t r = 0; r < halves.residual_inputs.size(); ++r) {
-        int input = halves.residual_inputs[r];
-        bool same = input >= 0 && size_t(round_.inputs[size_t(input)]) >= variables_;
-        history->residuals.push_back(same ? Tensor() : foreign.kept(out[halves.outputs + r]));
+    if (saved) {
+      const JointParts& parts = *saved->parts;
+      ++saved->iterations;
+      for (size_t r = 0; r < parts.residual_inputs.size(); ++r) {
+        int input = parts.residual_inputs[r];
+        bool same = input >= 0 && size_t(iteration_.inputs[size_t(input)]) >= variables_;
+        saved->residuals.push_back(same ? Tensor() : borrowed.kept(out[parts.outputs + r]));
       }
-      for (size_t k : unreached) history->unreached.push_back(out[first_output_[k]].shape());
+      for (size_t k : unreached) saved->unreached.push_back(out[first_output_[k]].shape());
     }
     for (size_t k = 0; k < variables_; ++k) {
       if (writes_[k].empty()) {
@@ -337,32 +337,32 @@ Tensors Loop::run(std::span<const Tensor> in, History* history) const {
       for (size_t w = 0; w < writes_[k].size(); ++w) {
         int64_t position = read_ints(out[first_output_[k] + 2 * w])[0];
         lists.at[k]->write(position, out[first_output_[k] + 2 * w + 1], writes_[k][w]);
-        if (history) history->positions.push_back(position);
+        if (saved) saved->positions.push_back(position);
       }
     }
   }
-  if (history) history->shapes_change = changes >= kMostChanges;
+  if (saved) saved->shapes_change = changes >= kMostChanges;
   for (size_t k = 0; k < variables_; ++k)
     if (lists.at[k]) state[k] = lists.at[k]->list();
   state.resize(variables_);
   return state;
 }
 
-// Cotangents on their way from the last round to the first.
-class Loop::Walk {
+// Propagates cotangents from the last iteration to the first.
+class Loop::BackwardPass {
  public:
-  Walk(const Loop& loop, const History& history, std::span<const Tensor> in, std::span<const Tensor> dy,
-       std::span<const Tensor> y)
+  BackwardPass(const Loop& loop, const SavedTensors& saved, std::span<const Tensor> in, std::span<const Tensor> dy,
+               std::span<const Tensor> y)
       : loop_(loop),
-        history_(history),
-        halves_(*history.halves),
+        saved_(saved),
+        parts_(*saved.parts),
         in_(in),
         y_(y),
         flow_(dy),
-        unreached_(loop.unreached_variables(halves_)) {
+        unreached_(loop.unreached_variables(parts_)) {
     lists_.resize(loop.variables_);
     sums_.resize(in.size());
-    variable_sums_.resize(history.sources.variables.size());
+    variable_sums_.resize(saved.sources.variables.size());
     for (size_t k = 0; k < loop.variables_; ++k) {
       writes_ += loop.writes_[k].size();
       if (loop.writes_[k].empty() || !loop.differentiable_variable(k)) continue;
@@ -371,21 +371,21 @@ class Loop::Walk {
     }
   }
 
-  void go_back(int64_t round) {
+  void go_back(int64_t iteration) {
     arguments_.clear();
-    size_t residuals = halves_.residual_inputs.size();
+    size_t residuals = parts_.residual_inputs.size();
     for (size_t r = 0; r < residuals; ++r) {
-      const Tensor& kept = history_.residuals[size_t(round) * residuals + r];
-      arguments_.push_back(kept ? kept : in_[size_t(loop_.round_.inputs[size_t(halves_.residual_inputs[r])])]);
+      const Tensor& kept = saved_.residuals[size_t(iteration) * residuals + r];
+      arguments_.push_back(kept ? kept : in_[size_t(loop_.iteration_.inputs[size_t(parts_.residual_inputs[r])])]);
     }
-    take_rows(round);
-    for (int output : halves_.flowing)
-      arguments_.push_back(rows_[size_t(output)] ? rows_[size_t(output)] : cotangent(size_t(output), round));
-    run_round(*halves_.backward, arguments_, !history_.shapes_change, dx_);
+    take_rows(iteration);
+    for (int output : parts_.flowing)
+      arguments_.push_back(rows_[size_t(output)] ? rows_[size_t(output)] : cotangent(size_t(output), iteration));
+    run_iteration(*parts_.backward, arguments_, !saved_.shapes_change, dx_);
     std::ranges::fill(flow_, Tensor());
-    for (size_t q = 0, next = 0; q < halves_.reached.size(); ++q, ++next) {
-      Tensor values = std::move(dx_[next]), indices = halves_.by_rows[q] ? std::move(dx_[++next]) : Tensor();
-      pass(size_t(halves_.reached[q]), std::move(values), std::move(indices));
+    for (size_t q = 0, next = 0; q < parts_.reached.size(); ++q, ++next) {
+      Tensor values = std::move(dx_[next]), indices = parts_.by_rows[q] ? std::move(dx_[++next]) : Tensor();
+      pass(size_t(parts_.reached[q]), std::move(values), std::move(indices));
     }
   }
 
@@ -398,41 +398,41 @@ class Loop::Walk {
         result.push_back(lists_[i] ? first_rows(lists_[i]->list(), in_[i]) : flow_[i]);
     }
     for (size_t v = 0; v < variable_sums_.size(); ++v)
-      result.push_back(variable_sums_[v].total(history_.sources.variables[v]->value.shape()));
+      result.push_back(variable_sums_[v].total(saved_.sources.variables[v]->value.shape()));
     return result;
   }
 
  private:
-  void take_rows(int64_t round) {
+  void take_rows(int64_t iteration) {
     rows_.clear();
-    rows_.resize(halves_.outputs);
-    size_t at = size_t(round + 1) * writes_;
+    rows_.resize(parts_.outputs);
+    size_t at = size_t(iteration + 1) * writes_;
     for (size_t k = loop_.variables_; k-- > 0;)
       for (size_t w = loop_.writes_[k].size(); w-- > 0;) {
         --at;
-        if (lists_[k]) rows_[loop_.first_output_[k] + 2 * w + 1] = lists_[k]->take(history_.positions[at]);
+        if (lists_[k]) rows_[loop_.first_output_[k] + 2 * w + 1] = lists_[k]->take(saved_.positions[at]);
       }
   }
 
-  Tensor cotangent(size_t output, int64_t round) {
+  Tensor cotangent(size_t output, int64_t iteration) {
     size_t k = size_t(std::ranges::find(loop_.first_output_, output) - loop_.first_output_.begin());
     if (flow_[k]) return flow_[k];
-    if (round + 1 == history_.rounds) return zeros_like(y_[k]);
+    if (iteration + 1 == saved_.iterations) return zeros_like(y_[k]);
     size_t at = size_t(std::ranges::find(unreached_, k) - unreached_.begin());
-    return zeros(y_[k].dtype(), history_.unreached[size_t(round) * unreached_.size() + at]);
+    return zeros(y_[k].dtype(), saved_.unreached[size_t(iteration) * unreached_.size() + at]);
   }
 
   void pass(size_t source, Tensor values, Tensor indices) {
-    const auto& inputs = loop_.round_.inputs;
+    const auto& inputs = loop_.iteration_.inputs;
     if (source >= inputs.size()) {
-      const auto& wanted = history_.sources.variables;
-      size_t v = size_t(std::ranges::find(wanted, halves_.variables[source - inputs.size()]) - wanted.begin());
+      const auto& wanted = saved_.sources.variables;
+      size_t v = size_t(std::ranges::find(wanted, parts_.variables[source - inputs.size()]) - wanted.begin());
       return variable_sums_[v].add(std::move(values), std::move(indices));
     }
     size_t i = size_t(inputs[source]);
     if (i >= loop_.variables_) return sums_[i].add(std::move(values), std::move(indices));
     if (!lists_[i]) {
-      flow_[i] = densified({std::move(values), std::move(indices)}, input_shape(*halves_.forward, source));
+      flow_[i] = densified({std::move(values), std::move(indices)}, input_shape(*parts_.forward, source));
     } else {
       // All rows of a list that was shorter then are its first rows now.
       Ints places = indices ? read_ints(indices) : Ints();
@@ -451,29 +451,29 @@ class Loop::Walk {
   }
 
   const Loop& loop_;
-  const History& history_;
-  const Halves& halves_;
+  const SavedTensors& saved_;
+  const JointParts& parts_;
   std::span<const Tensor> in_, y_;
   Tensors flow_;                                    // per loop variable that is no list of its own
   SmallVector<std::optional<RowBuffer>, 4> lists_;  // per loop variable
   SmallVector<Sum, 2> sums_, variable_sums_;
-  Tensors arguments_, dx_;  // of the graph of a round
-  Tensors rows_;            // per output of that graph: the cotangent of a row that the round wrote
+  Tensors arguments_, dx_;  // of the graph of an iteration
+  Tensors rows_;            // per output of that graph: the cotangent of a row that the iteration wrote
   SmallVector<size_t, 4> unreached_;
-  size_t writes_ = 0;  // in a round
+  size_t writes_ = 0;  // in an iteration
 };
 
-Tensors Loop::walk_back(const History& history, std::span<const Tensor> in, std::span<const Tensor> dy,
-                        std::span<const Tensor> y) const {
+Tensors Loop::backpropagate(const SavedTensors& saved, std::span<const Tensor> in, std::span<const Tensor> dy,
+                            std::span<const Tensor> y) const {
   in = in.subspan(0, body_->inputs.size());
-  if (history.rounds == 0) {
+  if (saved.iterations == 0) {
     Tensors result(dy);
-    result.resize(in.size() + history.sources.variables.size());
+    result.resize(in.size() + saved.sources.variables.size());
     return result;
   }
-  Walk walk(*this, history, in, dy.subspan(0, variables_), y);
-  for (int64_t round = history.rounds; round-- > 0;) walk.go_back(round);
-  return walk.results();
+  BackwardPass pass(*this, saved, in, dy.subspan(0, variables_), y);
+  for (int64_t iteration = saved.iterations; iteration-- > 0;) pass.go_back(iteration);
+  return pass.results();
 }
 
 }  // namespace tapeflow

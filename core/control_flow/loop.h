@@ -1,12 +1,12 @@
-// Running loops. A run that is to be differentiated remembers what its gradient needs, so that nothing runs again; the
-// walk back goes over the rounds, last first.
+// Running loops. A run that is to be differentiated saves what its gradient needs, so that nothing runs again; the
+// backward pass goes over the iterations, last first.
 #pragma once
 #include "control_flow/residuals.h"
 
 namespace tapeflow {
 
-// Called between rounds, by the thread that called the loop: what it throws ends the loop. Null: nothing can.
-extern void (*between_rounds)();
+// Called between iterations, by the thread that called the loop: what it throws ends the loop. Null: nothing can.
+extern void (*between_iterations)();
 
 // A graph that takes only those inputs of another one that it uses.
 struct Trimmed {
@@ -15,7 +15,7 @@ struct Trimmed {
 };
 
 // `body` on the first `variables` inputs while `condition` holds, at most `limit` times (negative: no limit). Condition
-// and body take all inputs of the loop; those after the loop variables are the same in every round.
+// and body take all inputs of the loop; those after the loop variables are the same in every iteration.
 class Loop {
  public:
   Loop(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body, int64_t variables, int64_t limit);
@@ -25,35 +25,35 @@ class Loop {
   size_t variables() const { return variables_; }
   int64_t limit() const { return limit_; }
 
-  // What the rounds leave behind, one after the other.
-  struct History {
+  // What the iterations leave behind, one after the other.
+  struct SavedTensors {
     Sources sources;
-    std::shared_ptr<Halves> halves;
-    int64_t rounds = 0;
-    bool shapes_change = false;         // from round to round: no plans are made
-    Tensors residuals;                  // an empty handle stands for an input that is the same in every round
+    std::shared_ptr<JointParts> parts;
+    int64_t iterations = 0;
+    bool shapes_change = false;         // from iteration to iteration: no plans are made
+    Tensors residuals;                  // an empty handle stands for an input that is the same in every iteration
     SmallVector<int64_t, 4> positions;  // where lists were written
     Tensors variables;                  // their values before the run, for one that is repeated
     SmallVector<Shape, 1> unreached;    // shapes of variables that have a cotangent which goes no further
   };
-  // The last values of the loop variables; no recorder hears of the rounds. A history has its sources set.
-  Tensors run(std::span<const Tensor> in, History* = nullptr) const;
-  // The same; recorders hear of every round, and of readings of variables that they follow (Replay).
-  Tensors run_heard(std::span<const Tensor> in, bool reads_followed) const;
+  // The last values of the loop variables; no recorder sees the iterations. `SavedTensors` has its sources set.
+  Tensors run(std::span<const Tensor> in, SavedTensors* = nullptr) const;
+  // The same; recorders see every iteration and the readings of variables that they track (Replay).
+  Tensors run_recorded(std::span<const Tensor> in, bool reads_tracked) const;
   // The cotangents of the inputs and then of the variables among the sources, from those of the loop variables' last
   // values, which are `y`. Empty handles where nothing flows.
-  Tensors walk_back(const History&, std::span<const Tensor> in, std::span<const Tensor> dy,
-                    std::span<const Tensor> y) const;
+  Tensors backpropagate(const SavedTensors&, std::span<const Tensor> in, std::span<const Tensor> dy,
+                        std::span<const Tensor> y) const;
 
  private:
   struct Lists;
-  class Walk;
+  class BackwardPass;
   void find_writes();
-  SmallVector<uint8_t, 16> spread(const Sources&) const;
+  SmallVector<uint8_t, 16> reachable_inputs(const Sources&) const;
   bool run_in_place(std::span<const Tensor> arguments, Lists&, Tensors& out) const;
   void find_arguments(const Trimmed&, std::span<const Tensor> state, const Lists&, Tensors& arguments) const;
-  std::shared_ptr<Halves> halves_for(const Sources&, std::span<const Tensor> arguments) const;
-  SmallVector<size_t, 4> unreached_variables(const Halves&) const;
+  std::shared_ptr<JointParts> joint_parts_for(const Sources&, std::span<const Tensor> arguments) const;
+  SmallVector<size_t, 4> unreached_variables(const JointParts&) const;
   bool differentiable_variable(size_t k) const {
     return differentiable.has(body_->values[body_->inputs[k]].tensor.dtype());
   }
@@ -61,16 +61,16 @@ class Loop {
   std::shared_ptr<Graph> condition_, body_;
   size_t variables_;
   int64_t limit_;
-  // A loop variable that is a list to which a round only adds rows does not go through the graph of a round: position
-  // and row of each write are its outputs, and the loop puts them in place.
-  Trimmed holds_, round_;
-  bool asks_in_round_ = false;             // the last output of `round_` is the condition for the next one
-  std::vector<std::vector<bool>> writes_;  // per variable, per write in a round: whether the list may grow
-  std::vector<size_t> first_output_;       // per variable, of `round_`
-  bool lists_grow_ = false;  // a list that grows goes through the graph of a round: no plan fits two rounds
+  // A loop variable that is a list to which an iteration only adds rows does not go through the graph of an iteration:
+  // position and row of each write are its outputs, and the loop puts them in place.
+  Trimmed holds_, iteration_;
+  bool condition_in_iteration_ = false;    // the last output of `iteration_` is the condition for the next one
+  std::vector<std::vector<bool>> writes_;  // per variable, per write in an iteration: whether the list may grow
+  std::vector<size_t> first_output_;       // per variable, of `iteration_`
+  bool lists_grow_ = false;  // a list that grows goes through the graph of an iteration: no plan fits two iterations
 };
 
-// In a round, the gradient of x[i] is one row: sets it, if the rule in question is that.
+// In an iteration, the gradient of x[i] is one row: sets it, if the rule in question is that.
 bool item_as_rows(RuleContext&);
 
 }  // namespace tapeflow

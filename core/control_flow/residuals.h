@@ -1,4 +1,4 @@
-// What the runs of branches and loops share when they remember something for their gradients.
+// What the runs of branches and loops share when they save tensors for their gradients.
 #pragma once
 #include <algorithm>
 
@@ -12,20 +12,20 @@ struct Sources {
   SmallVector<VariableBody*, 4> variables;
 };
 
-// Which sources of the halves of `graph` are to be followed. It takes some inputs of the operation, by number.
-inline SmallVector<uint8_t, 16> followed_sources(Graph& graph, std::span<const int> inputs,
-                                                 std::span<const uint8_t> followed, const Sources& sources) {
+// Which sources of the parts of `graph` are to be tracked. It takes some inputs of the operation, by number.
+inline SmallVector<uint8_t, 16> tracked_sources(Graph& graph, std::span<const int> inputs,
+                                                std::span<const uint8_t> tracked, const Sources& sources) {
   SmallVector<uint8_t, 16> result;
-  for (int i : inputs) result.push_back(followed[size_t(i)]);
+  for (int i : inputs) result.push_back(tracked[size_t(i)]);
   for (VariableBody* v : known_variables_read(graph))
     result.push_back(std::ranges::find(sources.variables, v) != sources.variables.end());
   return result;
 }
 
-// The memory behind inputs may belong to a plan, which uses it again: what is remembered must not lie in it.
-class Foreign {
+// The memory behind inputs may belong to a plan, which uses it again: what is saved must be copied out of it.
+class BorrowedBuffers {
  public:
-  explicit Foreign(std::span<const Tensor> inputs) {
+  explicit BorrowedBuffers(std::span<const Tensor> inputs) {
     for (const Tensor& t : inputs)
       if (t.body()->buffer) buffers_.push_back(t.body()->buffer);
     std::sort(buffers_.begin(), buffers_.end());

@@ -13,7 +13,7 @@ namespace tapeflow {
 
 uint32_t (*first_seen_in)(const TensorBody&) = nullptr;
 
-Graph::Graph(Graph* outer, bool takes_everything) : outer_(outer), takes_everything_(takes_everything) {
+Graph::Graph(Graph* outer, bool graph_mode) : outer_(outer), graph_mode_(graph_mode) {
   static std::atomic<uint32_t> traces = 0;
   trace = outer ? outer->trace : ++traces;
 }
@@ -26,13 +26,13 @@ Graph::~Graph() {
 }
 
 bool Graph::takes(const Call& call) const {
-  if (takes_everything_ || call.op.stateful || call.op.effect || call.params.has_tensor()) return true;
+  if (graph_mode_ || call.op.stateful || call.op.effect || call.params.has_tensor()) return true;
   for (const Tensor& t : call.in) {
     if (t.symbolic()) return true;
     if (call.op.gradient == Gradient::none) continue;
     if (is_of_program && t.body()->wrapper && differentiable.has(t.dtype()) && first_seen_in(*t.body()) != trace)
       return true;
-    for (const Recorder* r : listening)
+    for (const Recorder* r : attached)
       if (r->watches(t)) return true;
   }
   return false;
@@ -45,9 +45,9 @@ Tensor Graph::add_input(const Spec& spec) {
   return values[id].tensor;
 }
 
-void Graph::import(const Tensor& foreign, Tensor own) {
-  imported_keys_.push_back(foreign);
-  imported_[foreign.body()] = std::move(own);
+void Graph::import(const Tensor& other, Tensor own) {
+  imported_keys_.push_back(other);
+  imported_[other.body()] = std::move(own);
 }
 
 ValueId Graph::capture(const Tensor& t) {
@@ -114,7 +114,7 @@ ValueId Graph::id_of(const Tensor& t) {
   for (Graph* g = outer_; g; g = g->outer_)
     if (g->owns(t) || g->imported_.contains(t.body())) return capture(t);
   auto* other = static_cast<const Graph*>(t.body()->symbol().graph);
-  if (takes_everything_ && other && other->takes_everything_) {
+  if (graph_mode_ && other && other->graph_mode_) {
     std::string what = describe_escaped ? describe_escaped(t) : "a symbolic tf.Tensor";
     fail(ErrorKind::value, what.substr(0, what.find('\n')),
          " must be from the same graph as the operation that takes it. Make both "
@@ -125,7 +125,7 @@ ValueId Graph::id_of(const Tensor& t) {
 
 const Tensor& Graph::read(VariableBody& v) {
   auto it = reads_.find(&v);
-  if (it == reads_.end() && outer_ && !stands_alone && !std::count(changing.begin(), changing.end(), &v)) {
+  if (it == reads_.end() && outer_ && !is_function && !std::count(changing.begin(), changing.end(), &v)) {
     it = reads_.emplace(&v, id_of(outer_->read(v))).first;
     captured_reads_[&v] = it->second;
   } else if (it == reads_.end()) {
@@ -160,26 +160,27 @@ const ValueId* Graph::find_read(const VariableBody& v) const {
 
 namespace {
 // An operation that refuses two tensors of different dtypes: while tracing that is a TypeError, as in TensorFlow.
-void check_dtypes(const Call& call, std::string_view told) {
-  if (told.find("(zero-based) was expected to be a") == told.npos || call.in.size() < 2 || call.op.arguments.size() < 2)
+void check_dtypes(const Call& call, std::string_view message) {
+  if (message.find("(zero-based) was expected to be a") == message.npos || call.in.size() < 2 ||
+      call.op.arguments.size() < 2)
     return;
   const Argument &a = call.op.arguments[0], &b = call.op.arguments[1];
   DType x = call.in[0].dtype(), y = call.in[1].dtype();
   if (x == y || a.kind != Argument::Kind::tensor || b.kind != Argument::Kind::tensor) return;
   fail(ErrorKind::type, "Input '", b.name, "' of '", call.op.name, "' Op has type ", name_of(y),
-       " that does not match type ", name_of(x), " of argument '", a.name, "'. (", told, ")");
+       " that does not match type ", name_of(x), " of argument '", a.name, "'. (", message, ")");
 }
 // What TensorFlow says, while tracing, of two shapes that do not fit.
-std::string unequal_dimensions(const Call& call, std::string_view told) {
+std::string unequal_dimensions(const Call& call, std::string_view message) {
   if (call.in.size() != 2 ||
-      (told.find("Incompatible shapes") == told.npos && told.find("size-incompatible") == told.npos))
+      (message.find("Incompatible shapes") == message.npos && message.find("size-incompatible") == message.npos))
     return "";
   const Shape &a = call.in[0].shape(), &b = call.in[1].shape();
   int64_t one = 0, two = 0;
-  if (size_t at = told.find("inner dimensions "); at != told.npos) {
-    std::istringstream(std::string(told.substr(at + 17))) >> one;
-    size_t second = told.find(" and ", at);
-    if (second != told.npos) std::istringstream(std::string(told.substr(second + 5))) >> two;
+  if (size_t at = message.find("inner dimensions "); at != message.npos) {
+    std::istringstream(std::string(message.substr(at + 17))) >> one;
+    size_t second = message.find(" and ", at);
+    if (second != message.npos) std::istringstream(std::string(message.substr(second + 5))) >> two;
   } else {
     for (int i = std::min(a.rank(), b.rank()); i > 0 && one == two; --i) {
       int64_t x = a[a.rank() - i], y = b[b.rank() - i];
@@ -204,7 +205,7 @@ void Graph::add(Call& call) {
     throw Error(e.kind, e.what() + unequal_dimensions(call, e.what()));
   }
   Node node{&call.op, call.params, {}, 0, uint32_t(call.specs.size()), {}, {}};
-  if (takes_everything_ && names_nodes) {
+  if (graph_mode_ && names_nodes) {
     node.name = unique_name(scope + (wanted_name ? wanted_name : call.op.node_name ? call.op.node_name : call.op.name));
     name_constants(call, node);
   } else {
@@ -222,7 +223,7 @@ void Graph::add(Call& call) {
   node.first_output = ValueId(values.size());
   node.location = here(true);
   wanted_name = nullptr;
-  if (takes_everything_) {
+  if (graph_mode_) {
     if (!control_scope.empty()) controls[int(nodes.size())] = control_scope;
   }
   for (const Spec& spec : call.specs) {
@@ -308,11 +309,11 @@ void Graph::infer(Call& call) {
   if (fully_known(call) && (call.op.infer || !call.op.infer_staged)) return infer_known(call);
   if (call.op.infer_staged) {
     if (!call.params.has_tensor()) return call.op.infer_staged(call);
-    Params told = Params::sized(call.params.size());
+    Params resolved = Params::sized(call.params.size());
     for (int i = 0; i < int(call.params.size()); ++i)
-      told.mutable_at(i) =
+      resolved.mutable_at(i) =
           call.params.at(i).kind == Param::Kind::tensor ? known_param(*this, call.params.at(i)) : call.params.at(i);
-    Call view(call.op, call.in, told);
+    Call view(call.op, call.in, resolved);
     call.op.infer_staged(view);
     call.specs = view.specs;
     return;
@@ -342,7 +343,7 @@ void move_known(const Graph& graph, const Node& node, Ints& result) {
 // The elements that arithmetic on known numbers gives.
 void fold_known(const Graph& graph, const Node& node, Ints& result) {
   EnterStage nowhere(nullptr);
-  PauseRecording unheard;
+  PauseRecording unrecorded;
   SmallVector<Tensor, 4> in;
   for (ValueId v : node.inputs) {
     const Tensor& t = graph.values[v].tensor;

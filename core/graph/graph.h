@@ -39,8 +39,8 @@ struct Value {
 
 class Graph final : public Stage {
  public:
-  // `takes_everything`: operations on constants become nodes too, as in TensorFlow 1; otherwise they run while tracing.
-  explicit Graph(Graph* outer = nullptr, bool takes_everything = false);
+  // `graph_mode`: operations on constants become nodes too, as in TensorFlow 1; otherwise they run while tracing.
+  explicit Graph(Graph* outer = nullptr, bool graph_mode = false);
   ~Graph();
   Graph(const Graph&) = delete;
 
@@ -49,20 +49,20 @@ class Graph final : public Stage {
   const Tensor& read(VariableBody&) override;
 
   Tensor add_input(const Spec&);
-  // From now on `foreign`, a tensor of another graph, means `own` here.
-  void import(const Tensor& foreign, Tensor own);
+  // From now on `other`, a tensor of another graph, means `own` here.
+  void import(const Tensor& other, Tensor own);
   // The value that a tensor is in this graph: its own, a constant, an imported or a captured one.
   ValueId id_of(const Tensor&);
   // The captures are these tensors in this order from now on; the graph may use more of them than before, not fewer.
   void take(std::span<const Tensor> outer_tensors);
-  // Constants that somebody outside still holds become captures: a tape may follow them.
+  // Constants that somebody outside still holds become captures: a tape may track them.
   void capture_held_constants();
   // What was read of the variable in the outer graph is read each time this graph runs: it is the body of a loop.
   void read_itself(VariableBody&);
   // The variables whose value was captured.
   std::vector<VariableBody*> captured_variables() const;
   bool owns(const Tensor& t) const { return t.symbolic() && t.body()->symbol().graph == this; }
-  bool takes_everything() const { return takes_everything_; }
+  bool graph_mode() const { return graph_mode_; }
   Graph* outer() const { return outer_; }
   // Removes the nodes from `count` on; nobody may hold their outputs.
   void cut_back(size_t count);
@@ -77,11 +77,11 @@ class Graph final : public Stage {
   // Variables that the graph assigns to. A graph inside another one reads them itself; the values of others are
   // captured.
   std::vector<VariableBody*> changing;
-  bool stands_alone = false;  // the graph of a function: it reads variables itself, and captures only tensors
+  bool is_function = false;  // the graph of a function: it reads variables itself, and captures only tensors
   // While it is traced: recorders outside, whose values count as not known; what is done to them becomes nodes, which
-  // those recorders hear of when the graph runs.
-  std::vector<const Recorder*> listening;
-  // The program that is traced may have got values from outside, which a recorder may come to follow: what is done to
+  // those recorders see when the graph runs.
+  std::vector<const Recorder*> attached;
+  // The program that is traced may have got values from outside, which a recorder may come to track: what is done to
   // them becomes nodes.
   bool is_of_program = false;
   uint32_t trace;                     // the number of the trace: graphs inside others have that of the outermost one
@@ -106,7 +106,7 @@ class Graph final : public Stage {
   // The value of a variable after the node `update` has run.
   Tensor read_after(VariableBody&, int update);
   const ValueId* find_read(const VariableBody&) const;
-  void* face = nullptr;                 // the Python object; borrowed
+  void* wrapper = nullptr;              // the Python object; borrowed
   std::shared_ptr<void> derivative;     // see transforms/differentiate.cc
   mutable std::shared_ptr<void> plans;  // see graph/run.cc
 
@@ -116,7 +116,7 @@ class Graph final : public Stage {
   ValueId capture(const Tensor& outer_tensor);
 
   Graph* outer_;
-  bool takes_everything_;
+  bool graph_mode_;
   std::unordered_map<const TensorBody*, ValueId> constant_ids_;
   std::unordered_map<const TensorBody*, Tensor> imported_;
   std::vector<Tensor> imported_keys_;  // keep the keys' addresses from being used again
@@ -148,10 +148,7 @@ class NameNode {
   Graph* graph_;
 };
 
-// Whether a rule runs nodes a second time: those that only have an effect have had it already.
-bool& replaying();
-
-// The elements of an integer tensor of a graph as far as they can be told while tracing (from shapes and constants);
+// The elements of an integer tensor of a graph as far as they are known while tracing (from shapes and constants);
 // kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).
 Ints known_elements(const Graph&, const Tensor&);
 // What is known of a symbolic argument: an integer or a flag if it is, else its elements as known_elements() gives
@@ -160,22 +157,22 @@ Param known_param(const Graph&, const Param&);
 // The argument itself, if all of it is known.
 std::optional<Param> settled_param(const Graph&, const Param&);
 
-// Runs the graph through the door, node by node: concretely, or into another graph, if that is the stage. Recorders
-// hear of every node. Gives the outputs.
+// Runs the graph through dispatch, node by node: concretely, or into another graph, if that is the stage. Recorders
+// see every node. Gives the outputs.
 Tensors interpret(const Graph&, std::span<const Tensor> inputs);
 
-// The same for any values of the graph, from any values that are given. `see` hears of every value.
-struct Excerpt {
+// The same for any values of the graph, from any values that are given. `see` receives every value.
+struct Subgraph {
   std::span<const ValueId> given;
   std::span<const Tensor> tensors;
   std::span<const ValueId> wanted;
   bool effects;                     // all of them
   std::span<const int> nodes = {};  // these run whether or not somebody needs their outputs
 };
-Tensors interpret(const Graph&, const Excerpt&, FunctionRef<void(ValueId, const Tensor&)> see);
+Tensors interpret(const Graph&, const Subgraph&, FunctionRef<void(ValueId, const Tensor&)> see);
 // Builds an empty graph from part of another one: `given` become its inputs, `wanted` its outputs.
-void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
-                   bool effects, std::span<const int> nodes = {});
+void build_subgraph(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
+                    bool effects, std::span<const int> nodes = {});
 
 // Operations that the graph layer itself needs.
 const Op& read_variable_op();

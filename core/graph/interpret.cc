@@ -1,4 +1,4 @@
-// Running a graph through the door, and the operations on variables that only graphs need.
+// Running a graph through dispatch, and the operations on variables that only graphs need.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -40,14 +40,14 @@ template <class T> void update_in_place(const Tensor& target, const Tensor& delt
        name, "/Read/ReadVariableOp}}]]");
 }
 
-// For a pending value: computed together with the sum, in the variable's memory if nobody else holds that.
+// For a lazy value: computed together with the sum, in the variable's memory if nobody else holds that.
 void update_in_one_pass(VariableBody& v, const Tensor& t, Update update) {
   PauseRecording paused;
   Tensor sum = update == Update::add ? add(v.value, t) : subtract(v.value, t);
   Tensor before = std::exchange(v.value, Tensor());
   TensorBody* body = before.body();
   try {
-    before = Tensor();  // the sum holds it, if it waits
+    before = Tensor();  // the sum holds it, if it is lazy
     sum.raw();
   } catch (...) {
     v.value = Tensor::borrow(body);
@@ -108,11 +108,6 @@ Param resolved_param(const Param& p, Tensor t) {
     case Argument::Kind::integer: return Param(read_ints(t)[0]);
     default: return Param(read_ints(t));
   }
-}
-
-bool& replaying() {
-  static thread_local bool yes = false;
-  return yes;
 }
 
 const Op& read_variable_op() { return read_op; }
@@ -186,14 +181,14 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
   return needs;
 }
 
-Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(ValueId, const Tensor&)> see) {
+Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void(ValueId, const Tensor&)> see) {
   size_t count = graph.nodes.size();
   Tensors at;
   at.resize(graph.values.size());
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (graph.values[i].node == Value::kConstant) at[i] = graph.values[i].tensor;
-  for (size_t i = 0; i < excerpt.given.size(); ++i) at[excerpt.given[i]] = excerpt.tensors[i];
-  Needs needs = find_needs(graph, excerpt.wanted, excerpt.effects, excerpt.nodes, at);
+  for (size_t i = 0; i < subgraph.given.size(); ++i) at[subgraph.given[i]] = subgraph.tensors[i];
+  Needs needs = find_needs(graph, subgraph.wanted, subgraph.effects, subgraph.nodes, at);
   for (size_t i = 0; i < graph.values.size(); ++i)
     if (at[i]) see(ValueId(i), at[i]);
   auto* stage = static_cast<Graph*>(thread_state().stage);
@@ -248,7 +243,7 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
     }
   }
   Tensors results;
-  for (ValueId v : excerpt.wanted) {
+  for (ValueId v : subgraph.wanted) {
     if (!at[v])
       fail(ErrorKind::invalid_argument,
            "You must feed a value for placeholder tensor: a result is an input that is not given");
@@ -257,12 +252,12 @@ Tensors interpret(const Graph& graph, const Excerpt& excerpt, FunctionRef<void(V
   return results;
 }
 
-void build_excerpt(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
-                   bool effects, std::span<const int> nodes) {
+void build_subgraph(Graph& part, const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
+                    bool effects, std::span<const int> nodes) {
   Tensors in;
   for (ValueId v : given) in.push_back(part.add_input({from.values[v].tensor.dtype(), from.values[v].tensor.shape()}));
   EnterStage stage(&part);
-  PauseRecording unheard;
+  PauseRecording unrecorded;
   for (const Tensor& t : interpret(from, {given, in, wanted, effects, nodes}, [](ValueId, const Tensor&) {}))
     part.outputs.push_back(part.id_of(t));
 }

@@ -50,7 +50,7 @@ class Split::Cutter {
       for (ValueId v : from_.outputs) give(v);
       for (ValueId v : wanted) places_[v] = next_++;
     }
-    build_excerpt(part.graph, from_, given, wanted, false, effects);
+    build_subgraph(part.graph, from_, given, wanted, false, effects);
   }
 
  private:

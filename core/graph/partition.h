@@ -1,6 +1,6 @@
 // A graph that has no plan as a whole, for inputs of certain shapes: Python is called in between, or shapes depend on
-// values. It is cut around the nodes that stand in the way. What comes before them runs as a graph of its own, and so
-// does the rest, when the shapes that they gave are known: each has plans, or is cut again.
+// values. It is cut around graph breaks: the nodes that cannot be planned. What comes before them runs as a graph of
+// its own, and so does the rest, when the shapes that they gave are known: each has plans, or is cut again.
 #pragma once
 #include <optional>
 

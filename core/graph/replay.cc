@@ -8,8 +8,6 @@
 namespace tapeflow {
 namespace {
 
-thread_local Replay* current_replay = nullptr;
-
 // The value of a variable now, which is the input to recorders.
 const Op& reading_op = define_inner(Op{
     .name = "ReadVariableAgain",
@@ -36,23 +34,21 @@ Tensors values_of(std::span<VariableBody* const> variables) {
 Replay::Replay(std::span<VariableBody* const> variables, std::span<const Tensor> before)
     : variables_(variables.begin(), variables.end()),
       now_(values_of(variables)),
-      outer_(std::exchange(current_replay, this)),
-      was_replaying_(std::exchange(replaying(), true)) {
+      outer_(std::exchange(thread_locals.replay, this)) {
   for (size_t i = 0; i < variables_.size(); ++i)
     variables_[i]->value = before[i] ? before[i].view(before[i].shape()) : Tensor();
 }
 
 Replay::~Replay() {
   for (size_t i = 0; i < variables_.size(); ++i) variables_[i]->value = std::move(now_[i]);
-  current_replay = outer_;
-  replaying() = was_replaying_;
+  thread_locals.replay = outer_;
 }
 
-void Replay::follow(VariableBody& v, Tensor source) { sources_.emplace_back(&v, std::move(source)); }
+void Replay::track(VariableBody& v, Tensor source) { sources_.emplace_back(&v, std::move(source)); }
 
 Tensor Replay::reading(VariableBody& v) {
-  if (!current_replay || thread_state().stage) return Tensor();
-  for (const auto& [variable, source] : current_replay->sources_)
+  if (!thread_locals.replay || thread_state().stage) return Tensor();
+  for (const auto& [variable, source] : thread_locals.replay->sources_)
     if (variable == &v) return run(reading_op, std::span(&source, 1), {variable_param(v)});
   return Tensor();
 }

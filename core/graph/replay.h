@@ -15,8 +15,8 @@ class Replay {
   Replay(const Replay&) = delete;
 
   // What is read of the variable from now on is `source` to recorders, whatever value it has then.
-  void follow(VariableBody&, Tensor source);
-  // A reading of the variable in the replay that goes on, or an empty handle if there is none that follows it.
+  void track(VariableBody&, Tensor source);
+  // A reading of the variable in the replay that goes on, or an empty handle if there is none that tracks it.
   static Tensor reading(VariableBody&);
 
  private:
@@ -24,7 +24,6 @@ class Replay {
   Tensors now_;
   std::vector<std::pair<VariableBody*, Tensor>> sources_;
   Replay* outer_;
-  bool was_replaying_;
 };
 
 }  // namespace tapeflow

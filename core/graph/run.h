@@ -28,7 +28,7 @@ std::vector<std::string> pass_names();
 // The planner's IR as text, after this pass, for inputs of these shapes.
 std::string ir_after(const Graph&, std::span<const Tensor> inputs, std::string_view pass);
 
-// What a walk over the nodes has to know: which of them run, and which one uses a value last.
+// What a run over the nodes has to know: which of them run, and which one uses a value last.
 struct Needs {
   SmallVector<uint8_t, 64> nodes;
   SmallVector<int, 64> last_use;

@@ -1,4 +1,4 @@
-// The checksum, eight bytes at a time: table k tells what a byte does that k others follow.
+// The checksum, eight bytes at a time: table k holds the effect of a byte with k bytes after it.
 #include "kernels/checksum.h"
 
 #include <array>

@@ -2,7 +2,7 @@
 //
 // Dimensions are sorted into groups of neighbours in which the same operands vary ("both", "only a", "only b"); each
 // group is then one dimension. The innermost group is handed to the operation's loop; the others are counted through.
-// If the innermost group is short, the repeating operand is first spread out over a small tile, so that the inner loop
+// If the innermost group is short, the repeating operand is first broadcast over a small tile, so that the inner loop
 // is long again.
 #include "kernels/elementwise.h"
 
@@ -125,13 +125,13 @@ class BinaryWalk {
   }
 
  private:
-  // Two groups, the inner one short: spreads the operand that is not contiguous over both into a tile.
+  // Two groups, the inner one short: broadcasts the operand that is not contiguous over both into a tile.
   void short_rows(const unsigned char* a, const unsigned char* b, unsigned char* y, Group rows, Group inner) const {
-    bool spread_b = rows.varies == only_a || inner.varies == only_a;  // b repeats in one of the groups
-    const unsigned char* repeated = spread_b ? b : a;
-    const unsigned char* steady = spread_b ? a : b;
-    size_t size = spread_b ? sizes_.b : sizes_.a, steady_size = spread_b ? sizes_.a : sizes_.b;
-    int only_steady = spread_b ? only_a : only_b;
+    bool broadcast_b = rows.varies == only_a || inner.varies == only_a;  // b repeats in one of the groups
+    const unsigned char* repeated = broadcast_b ? b : a;
+    const unsigned char* steady = broadcast_b ? a : b;
+    size_t size = broadcast_b ? sizes_.b : sizes_.a, steady_size = broadcast_b ? sizes_.a : sizes_.b;
+    int only_steady = broadcast_b ? only_a : only_b;
     bool same_each_row = rows.varies == only_steady;  // a bias; otherwise one value per row
     Tile tile;
     int64_t rows_per_tile = std::min(kTileElements / inner.length, rows.length);
@@ -143,7 +143,7 @@ class BinaryWalk {
       if (!same_each_row) repeat_elements(repeated + size_t(first) * size, count, inner.length, tile.bytes, size);
       const unsigned char* from = steady + size_t(first * inner.length) * steady_size;
       unsigned char* to = y + size_t(first * inner.length) * sizes_.y;
-      if (spread_b)
+      if (broadcast_b)
         loops_.vv(from, tile.bytes, to, n);
       else
         loops_.vv(tile.bytes, from, to, n);

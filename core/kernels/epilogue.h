@@ -1,4 +1,4 @@
-// How a kernel tells that elements of its result are there, so that whoever uses them next finds them in the cache.
+// How a kernel reports that elements of its result are there, so that whoever uses them next finds them in the cache.
 #pragma once
 
 #include "base/parallel.h"

@@ -62,9 +62,9 @@ template <int Axis> bool batch_along_of_first(BatchCall& c) {
 Tensor row_numbers(DType, const Shape&);
 // Positions, of which the last dimension of `indices` holds one each, with the number of the row before each.
 Tensor positions_with_row(const Tensor& indices);
-Ints in_front(int64_t first, const Ints& rest);
+Ints prepended(int64_t first, const Ints& rest);
 // The shape with a leading batch dimension.
-Shape with_rows_in_front(int64_t rows, const Shape&);
+Shape with_batch_dimension(int64_t rows, const Shape&);
 // The same tensor for every row.
 Tensor for_all_rows(const Tensor&, int64_t rows);
 // The dimension at `from` brought to `to`; the others keep their order.

@@ -1,4 +1,4 @@
-// The work of operations, as far as shapes tell it.
+// The work of operations, as far as shapes determine it.
 #include "op/cost.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "op/escape.h"
 #include "op/op.h"
 #include "op/unlocked_kernel.h"
-#include "tensor/pending.h"
+#include "tensor/lazy.h"
 
 namespace tapeflow {
 
@@ -23,11 +23,11 @@ bool staged(Call& call, Stage* stage) {
   return false;
 }
 
-// Lets a large elementwise result wait for its first reader; false if it must be computed now.
+// Leaves a large elementwise result lazy until its first reader; false if it must be computed now.
 bool wait(Call& call) {
   const Op& op = call.op;
   const Tensor &a = call.in[0], &b = call.in[op.float_binary ? 1 : 0];
-  if (std::max(a.size(), b.size()) < kPendingElements || a.dtype() != DType::float32) return false;
+  if (std::max(a.size(), b.size()) < kLazyElements || a.dtype() != DType::float32) return false;
   ElementwiseOperation operation{.a = a, .unary = op.float_unary, .arithmetic = op.planning.arithmetic};
   if (op.float_binary) {
     if (!operation.placement.find(a.shape(), b.shape(), call.specs[0].shape)) return false;
@@ -35,12 +35,12 @@ bool wait(Call& call) {
     operation.binary = operation.placement.loop(*op.float_binary);
   }
   Tensor y;
-  if (!make_pending(call.specs[0].shape, std::move(operation), &y)) return false;
+  if (!make_lazy(call.specs[0].shape, std::move(operation), &y)) return false;
   call.out.push_back(std::move(y));
   return true;
 }
 
-// The commonest case, without the way through shape rule and kernel: a few float32 elements, shapes that agree or a
+// The commonest case, without the shape rule and the kernel: a few float32 elements, shapes that agree or a
 // scalar. False if it is not that.
 bool run_small_floats(Call& call) {
   constexpr int64_t kMost = std::min(kCheapGrain, kCostlyGrain);  // what one thread does
@@ -93,7 +93,7 @@ void dispatch(Call& call) {
     if (call.op.infer) call.op.infer(call);
     run_kernel(call, state, computed);
   }
-  // Outermost first: what an inner recorder does with the result is itself followed by those outside of it.
+  // Outermost first: what an inner recorder does with the result is itself tracked by those outside of it.
   for (size_t i = 0; i < state.recorders.size(); ++i) state.recorders[i]->record(call);
 }
 

@@ -1,4 +1,4 @@
-// What can be told of a symbolic tensor that is used outside of its graph.
+// Describes a symbolic tensor that is used outside of its graph.
 #pragma once
 #include <string>
 

@@ -100,6 +100,18 @@ enum class Elements : uint8_t {
   shape,     // the dimensions of the first input
 };
 
+// Of inputs that are by row, which are zero but for some neighbouring rows along their first dimension. Separate: row i
+// of the result depends on row i alone, and rows of zeros give rows of zeros. Summed: the result is the sum over i of
+// the result for row i alone, cut from these inputs and from others, which the rule marks.
+enum class RowStructure : uint8_t { mixed, separate, summed };
+using RowRule = RowStructure (*)(const Call&, std::span<const bool> by_row, std::span<bool> also_cut);
+
+// What to do about infinities and NaNs that an operation makes, and that its gradient makes.
+struct NonFiniteAdvice {
+  const char* result = nullptr;
+  const char* gradient = nullptr;
+};
+
 // An entry: everything that is known about an operation. What is not said is not so.
 struct Op {
   const char* name;  // TensorFlow's operation name, "MatMul"; also its name under raw_ops
@@ -148,10 +160,11 @@ struct Op {
   bool rule_needs_values = false;  // its rule reads elements: in a graph it is deferred until they are there
   // Whether its rule asks for no shape that may be unknown while tracing; null: it does ask.
   bool (*rule_needs_no_shapes)(const RuleContext&) = nullptr;
-  bool keeps_params = false;  // its records keep their parameters, which explanations read: graphs, functions
-  bool keeps_sparse = false;  // a copy: a gradient that consists of a few rows goes on as it is
-  bool python_rule = false;   // its rule is a program (tf.custom_gradient) that is traced, whatever is known
-  BatchRule batch = nullptr;  // vmap: does the work of all rows; null: it runs once per row
+  bool keeps_params = false;   // its records keep their parameters, which explanations read: graphs, functions
+  bool keeps_sparse = false;   // a copy: a gradient that consists of a few rows goes on as it is
+  bool python_rule = false;    // its rule is a program (tf.custom_gradient) that is traced, whatever is known
+  BatchRule batch = nullptr;   // vmap: does the work of all rows; null: it runs once per row
+  RowRule row_rule = nullptr;  // op/row_structure.h; null: what follows from the other properties
   Elements elements = Elements::unknown;
 
   // ---- the public function
@@ -160,6 +173,8 @@ struct Op {
   const char* called = nullptr;     // what messages call it, if it has no public path
   const char* node_name = nullptr;  // what TensorFlow's function calls its nodes, if not as the operation
   const char* advice = nullptr;     // what to do if a gradient stops here, for tape.explain
+  NonFiniteAdvice non_finite = {};  // for tf.experimental.FirstNan and the doctor
+  const char* symbol = nullptr;     // what messages call its operator, "division"
   bool returns_list = false;        // the public function gives a list, however many outputs there are
   bool mixed_dtypes = false;        // operands of unlike dtypes are left to the shape rule
 

@@ -3,15 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 namespace tapeflow {
 namespace {
-
-std::unordered_map<const Op*, RowRule>& rule_by_op() {
-  static std::unordered_map<const Op*, RowRule> rules;
-  return rules;
-}
 
 // A number that stands for any element of an input; the element itself if all are the same.
 Tensor sample_of(const Tensor& t, double number) {
@@ -71,15 +65,13 @@ RowStructure rows_of_reduction(const Call& call) {
 
 }  // namespace
 
-bool set_row_rule(const Op& op, RowRule rule) { return rule_by_op().emplace(&op, rule).second; }
-
 RowStructure row_structure(const Call& call, std::span<const bool> by_row, std::span<bool> also_cut) {
   const PlanProperties& known = call.op.planning;
   if (call.specs.size() != 1 || call.specs[0].shape.rank() == 0) {
     const bool sum = call.specs.size() == 1 && known.reduction == ReductionKind::sum;
     return sum ? rows_of_reduction(call) : RowStructure::mixed;
   }
-  if (auto it = rule_by_op().find(&call.op); it != rule_by_op().end()) return it->second(call, by_row, also_cut);
+  if (call.op.row_rule) return call.op.row_rule(call, by_row, also_cut);
   if (known.reduction != ReductionKind::none) return rows_of_reduction(call);
   const bool only_first = by_row[0] && std::ranges::count(by_row, true) == 1;
   if (known.view == ViewKind::always) return only_first ? RowStructure::separate : RowStructure::mixed;

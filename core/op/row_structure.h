@@ -1,17 +1,9 @@
-// How the result of an operation depends on the rows of its inputs, along their first dimension. An entry says it where
-// its other properties do not: const bool rows = set_row_rule(matmul_op, ...) behind the entry.
+// How the result of an operation depends on the rows of its inputs, along their first dimension. An entry says it by
+// its `row_rule` where its other properties do not.
 #pragma once
 #include "op/op.h"
 
 namespace tapeflow {
-
-// Of inputs that are by row: they have rows of zeros but for some neighbouring ones. Separate: row i of the result
-// depends on row i alone, and rows of zeros give rows of zeros. Summed: the result is the sum over i of the result for
-// row i alone, cut from these inputs and from others, which the rule marks.
-enum class RowStructure : uint8_t { mixed, separate, summed };
-using RowRule = RowStructure (*)(const Call&, std::span<const bool> by_row, std::span<bool> also_cut);
-
-bool set_row_rule(const Op&, RowRule);
 
 // Every row of every input is worked on by itself: of an operation that is linear in the inputs that are by row, and
 // works along dimensions behind the first, of tensors of at least this rank.

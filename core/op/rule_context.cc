@@ -40,10 +40,10 @@ Spec RuleContext::output_spec(int i) const {
   return {form.dtype, Shape(at, form.rank)};
 }
 
-void RuleContext::set_scatter_add(int i, const Op& spread, std::span<const Tensor> in, const Params& given) {
+void RuleContext::set_scatter_add(int i, const Op& scatter, std::span<const Tensor> in, const Params& given) {
   const Tensor* so_far = total(i);
-  if (so_far && wide_floating.has(so_far->dtype())) return spread.scatter_add(Call(spread, in, given), *so_far);
-  set(i, run(spread, in, given));
+  if (so_far && wide_floating.has(so_far->dtype())) return scatter.scatter_add(Call(scatter, in, given), *so_far);
+  set(i, run(scatter, in, given));
 }
 
 void RuleContext::set_rows(int i, Tensor values, Tensor indices) {

@@ -9,8 +9,6 @@
 
 namespace tapeflow {
 
-constinit thread_local ThreadState* state_of_thread __attribute__((tls_model("initial-exec"))) = nullptr;
-
 namespace {
 
 using Recorders = SmallVector<Recorder*, 4>;
@@ -61,7 +59,7 @@ void hide(Recorders& saved) {
 
 ThreadState& begin_thread() {
   static thread_local WholeState state;
-  return *(state_of_thread = &state);
+  return *(thread_locals.state = &state);
 }
 
 void stop_recorder(const Recorder* recorder) {

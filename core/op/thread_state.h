@@ -1,6 +1,9 @@
 // What a thread has open: recorders, the stage, and what the operations it runs belong to.
 #pragma once
+#include <memory>
+
 #include "base/small_vector.h"
+#include "base/thread_locals.h"
 #include "tensor/variable.h"
 
 namespace tapeflow {
@@ -33,11 +36,11 @@ struct Stage {
 struct ThreadState {
   SmallVector<Recorder*, 4> recorders;  // outermost first
   Stage* stage = nullptr;
-  bool in_kernel = false;  // the results of operations that a kernel calls are not lazy
+  bool in_kernel = false;                 // the results of operations that a kernel calls are not lazy
+  std::shared_ptr<Recorder> after_close;  // of autodiff/tape.cc; null before the first use
 };
 ThreadState& begin_thread();
-extern constinit thread_local ThreadState* state_of_thread __attribute__((tls_model("initial-exec")));  // null at first
-inline ThreadState& thread_state() { return state_of_thread ? *state_of_thread : begin_thread(); }
+inline ThreadState& thread_state() { return thread_locals.state ? *thread_locals.state : begin_thread(); }
 void stop_recorder(const Recorder*);  // takes it off this thread's list, wherever it stands
 
 // Hides recorders while it lives: all of them, those from `first` on, or those that do not work in forward mode.

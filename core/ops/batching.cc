@@ -25,7 +25,7 @@ Tensor BatchCall::with_rank(size_t i, int rank) const {
 
 int64_t BatchCall::batch_axis(int64_t axis, int rank) const { return normalize_axis(op.public_name(), axis, rank) + 1; }
 
-Shape with_rows_in_front(int64_t rows, const Shape& shape) {
+Shape with_batch_dimension(int64_t rows, const Shape& shape) {
   Shape result = shape;
   result.insert(0, rows);
   return result;
@@ -48,11 +48,11 @@ Tensor for_all_rows(const Tensor& t, int64_t rows) {
     std::fill(first.begin(), first.end(), 0);
     return gather(stack(std::span(&t, 1), 0), int_tensor(first), 0, 0);
   }
-  Shape one = with_rows_in_front(1, t.shape()), all = with_rows_in_front(rows, t.shape());
+  Shape one = with_batch_dimension(1, t.shape()), all = with_batch_dimension(rows, t.shape());
   return broadcast_to(reshape(t, one), all);
 }
 
-Ints in_front(int64_t first, const Ints& rest) {
+Ints prepended(int64_t first, const Ints& rest) {
   Ints result{first};
   for (int64_t n : rest) result.push_back(n);
   return result;

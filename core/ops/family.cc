@@ -37,7 +37,7 @@ void fail_dtypes(const Call& call) {
        legacy_name_of(second), " tensor. Use tf.cast to make the dtypes equal.");
 }
 
-Tensor spread(const RuleContext& c, const Tensor& x_dot) {
+Tensor broadcast_tangent(const RuleContext& c, const Tensor& x_dot) {
   const Shape& shape = c.y().shape();
   return x_dot.shape() == shape ? x_dot : broadcast_to(x_dot, shape);
 }

@@ -79,8 +79,8 @@ template <class Fast, class T> struct FastBinary {
 template <class Fast, class T> constexpr bool has_fast =
     !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
 
-// What may join a group: what has a vector kernel, and whatever gives truth values. Others take long, and may fail.
-template <class Fast, class T, class R> constexpr bool joins = has_fast<Fast, T> || std::is_same_v<R, bool>;
+// What may join a fusion: what has a vector kernel, and whatever gives booleans. Others take long, and may fail.
+template <class Fast, class T, class R> constexpr bool fusible = has_fast<Fast, T> || std::is_same_v<R, bool>;
 constexpr DTypes joining = wide_floating | booleans | DType::int32 | DType::int64;
 template <DTypes Set, class F, class Fast> ElementLoops unary_loops(DType operand, DType) {
   ElementLoops loops;
@@ -89,7 +89,7 @@ template <DTypes Set, class F, class Fast> ElementLoops unary_loops(DType operan
     using R = UnaryResult<F, T>;
     if constexpr (has_fast<Fast, T>)
       loops.unary = fast_unary_loop<Fast, T>();
-    else if constexpr (joins<Fast, T, R>)
+    else if constexpr (fusible<Fast, T, R>)
       loops.unary = unary_loop<T, R, F>;
   });
   return loops;
@@ -101,7 +101,7 @@ template <DTypes Set, class F, class Fast> ElementLoops binary_loops(DType opera
     using R = BinaryResult<F, T>;
     if constexpr (has_fast<Fast, T>)
       loops.binary = &FastBinary<Fast, T>::loops;
-    else if constexpr (joins<Fast, T, R>)
+    else if constexpr (fusible<Fast, T, R>)
       loops.binary = &ElementBinary<T, R, F>::loops;
   });
   return loops;
@@ -166,24 +166,24 @@ template <DTypes Set, class F, class Fast, int64_t Grain> void binary_kernel(Cal
   });
 }
 
-inline Tensor unspread(const RuleContext& c, int i, Tensor dx) {
+inline Tensor to_input_shape(const RuleContext& c, int i, Tensor dx) {
   return c.like_output(i) ? dx : unbroadcast(dx, c.shape(i));
 }
 template <class RuleA, class RuleB> void binary_vjp(RuleContext& c) {
   if constexpr (!std::is_same_v<RuleA, NoGradient>)
-    if (c.wants(0)) c.set(0, unspread(c, 0, apply<RuleA>(c, c.dy(), true)));
+    if (c.wants(0)) c.set(0, to_input_shape(c, 0, apply<RuleA>(c, c.dy(), true)));
   if constexpr (!std::is_same_v<RuleB, NoGradient>)
-    if (c.wants(1)) c.set(1, unspread(c, 1, apply<RuleB>(c, c.dy(), true)));
+    if (c.wants(1)) c.set(1, to_input_shape(c, 1, apply<RuleB>(c, c.dy(), true)));
 }
-// A tangent is spread to the full shape before the rule sees it, so that both modes share one rule.
-Tensor spread(const RuleContext&, const Tensor& x_dot);
+// A tangent is broadcast to the full shape before the rule sees it, so that both modes share one rule.
+Tensor broadcast_tangent(const RuleContext&, const Tensor& x_dot);
 template <class RuleA, class RuleB> void binary_jvp(RuleContext& c) {
   Tensor sum;
   if constexpr (!std::is_same_v<RuleA, NoGradient>)
-    if (c.x_dot(0)) sum = apply<RuleA>(c, spread(c, c.x_dot(0)), false);
+    if (c.x_dot(0)) sum = apply<RuleA>(c, broadcast_tangent(c, c.x_dot(0)), false);
   if constexpr (!std::is_same_v<RuleB, NoGradient>)
     if (c.x_dot(1)) {
-      Tensor other = apply<RuleB>(c, spread(c, c.x_dot(1)), false);
+      Tensor other = apply<RuleB>(c, broadcast_tangent(c, c.x_dot(1)), false);
       sum = sum ? add(sum, other) : other;
     }
   c.set(0, sum);
@@ -197,7 +197,18 @@ struct Named {
   const char* doc;
   std::vector<const char*> arguments = {};  // names of the tensor arguments, if not x (and y)
   PlanProperties planning = {};
+  NonFiniteAdvice non_finite = {};
 };
+
+namespace family {
+inline Op named_entry(const char* name, Named& named) {
+  return Op{.name = name,
+            .planning = named.planning,
+            .names = std::move(named.names),
+            .doc = named.doc,
+            .non_finite = named.non_finite};
+}
+}  // namespace family
 
 // y = f(x), element by element.
 template <DTypes Set, class F, class Fast, class Rule> const Op& unary(F, Fast, Rule, Op op) {
@@ -221,7 +232,7 @@ template <DTypes Set, class F, class Fast, class Rule> const Op& unary(F, Fast, 
 }
 template <DTypes Set, class F, class Fast, class Rule>
 const Op& unary(const char* name, F f, Fast fast, Rule rule, Named named) {
-  Op op{.name = name, .planning = named.planning, .names = std::move(named.names), .doc = named.doc};
+  Op op = family::named_entry(name, named);
   if (!named.arguments.empty()) op.arguments = {tensor(named.arguments[0], Set)};
   return unary<Set>(f, fast, rule, std::move(op));
 }
@@ -253,7 +264,7 @@ const Op& binary(F, Fast, RuleA, RuleB, Op op) {
 }
 template <DTypes Set, int64_t Grain = kCheapGrain, class F, class Fast, class RuleA, class RuleB>
 const Op& binary(const char* name, F f, Fast fast, RuleA a, RuleB b, Named named) {
-  Op op{.name = name, .planning = named.planning, .names = std::move(named.names), .doc = named.doc};
+  Op op = family::named_entry(name, named);
   if (!named.arguments.empty()) op.arguments = {tensor(named.arguments[0], Set), tensor(named.arguments[1], Set)};
   return binary<Set, Grain>(f, fast, a, b, std::move(op));
 }

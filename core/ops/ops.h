@@ -1,4 +1,4 @@
-// C++ faces of the operations that rules and other operations call. Each goes through the door.
+// C++ functions for the operations that rules and other operations call. Each goes through dispatch.
 #pragma once
 #include "base/scratch.h"
 #include "op/op.h"
@@ -65,10 +65,10 @@ Tensor select(const Tensor& condition, const Tensor& x, const Tensor& y);
 // casting
 Tensor cast(const Tensor& x, DType);
 
-// constants, made without passing the door, unless they have the shape of something that is not known yet
+// constants, made without dispatch, unless they have a shape that is unknown
 Tensor zeros(DType, const Shape&);
 Tensor filled(DType, const Shape&, double value);
-Tensor filled_like(const Tensor& x, double value);  // of x's dtype and shape, which need not be known yet
+Tensor filled_like(const Tensor& x, double value);  // of x's dtype and shape, which may be unknown
 inline Tensor zeros_like(const Tensor& x) { return x.size() >= 0 ? zeros(x.dtype(), x.shape()) : filled_like(x, 0); }
 inline Tensor ones_like(const Tensor& x) { return filled_like(x, 1); }
 Tensor int_tensor(std::span<const int64_t>, DType = DType::int32);
@@ -109,8 +109,8 @@ Tensor reverse(const Tensor& x, Ints axes);
 Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batch_dims);
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims);
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape);
-Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis,
-                     int64_t batch_dims);  // transposed gather
+Tensor gather_grad(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis,
+                   int64_t batch_dims);  // transposed gather
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates);
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& segment_ids, int64_t segments);
 

@@ -1,4 +1,4 @@
-// Trying out shape rules: what a rule for known dimensions tells when some of them are not known.
+// Trying out shape rules: what a rule for known dimensions gives when some of them are unknown.
 #include "ops/partial_shape.h"
 
 namespace tapeflow {

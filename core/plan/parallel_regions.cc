@@ -1,5 +1,5 @@
 // Finding parallel regions. From the steps that are done, everything that can be reached without waiting for two of the
-// steps that are ready belongs to the lane of one of them. If these lanes are quicker side by side, they become a
+// steps that are ready belongs to the lane of one of them. If these lanes are faster side by side, they become a
 // region; otherwise the next step of the program runs by itself, and the search begins again behind it.
 //
 // Where there is one long chain, a second lane can follow it and do what the chain does not need: in the backward pass
@@ -22,7 +22,7 @@ constexpr double kForkCost = 15;     // microseconds: waking a worker, waiting f
 constexpr double kWakeTime = 100;    // until a worker that sleeps has begun
 constexpr double kSideBySide = 1.1;  // how much slower a core is while the others are busy too
 constexpr int kLanesPerThread = 4;
-// So that planning stays quick: the steps that one search looks at, all searches together before they look at fewer,
+// So that planning stays fast: the steps that one search looks at, all searches together before they look at fewer,
 // and the ends of a chain that are tried.
 constexpr size_t kFarthest = 1024, kMostLooks = 200'000, kFewSteps = 64;
 constexpr size_t kMostEnds = 48;

@@ -30,7 +30,7 @@ struct RegionSchedule {
 
 // Whether there is enough to do that a region could pay.
 bool worth_scheduling(std::span<const RegionStep>);
-// Makes a region wherever that is quicker than one step after the other, each with all `threads`. A region has at most
+// Makes a region wherever that is faster than one step after the other, each with all `threads`. A region has at most
 // four lanes for each thread.
 RegionSchedule find_parallel_regions(std::span<const RegionStep>, int threads);
 

@@ -92,7 +92,7 @@ void run_graph(const Graph& graph, std::span<const Tensor> inputs, Tensors& outp
   PauseRecording paused;
   outputs.clear();
   if (NumericsCheck::current()) {  // it must see every node
-    NumericsCheck::listen_again();
+    NumericsCheck::attach_again();
     outputs = interpret(graph, inputs);
     return;
   }

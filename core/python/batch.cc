@@ -1,4 +1,4 @@
-// Running a graph for many rows at once, as Python sees it.
+// vmap of a graph, as Python sees it.
 #include "vmap/vmap.h"
 
 #include "python/graph/graph.h"
@@ -12,8 +12,8 @@ SmallVector<bool, 8> flags_of(PyObject* list) {
   return flags;
 }
 
-// call_batched(graph, inputs, batched, rows): the outputs for all rows, each with the rows in front. `batched` says
-// which of the inputs have the rows in front; if `rows` is -1, they may have 1 there instead, and the rows are counted
+// call_batched(graph, inputs, batched, rows): the outputs for all rows, each with a leading batch dimension. `batched`
+// says which of the inputs have one; if `rows` is -1, they may have 1 there instead, and the rows are counted
 // later.
 PyObject* python_call_batched(PyObject*, PyObject* args) {
   PyObject *graph, *inputs, *batched;
@@ -31,34 +31,34 @@ PyObject* python_call_batched(PyObject*, PyObject* args) {
   });
 }
 
-// keep_followed(graph, yes): whether what is done to values that the open recorders follow, or those which the graph
+// keep_tracked(graph, yes): whether what is done to values that the open recorders track, or those which the graph
 // around it listens for, becomes nodes.
-PyObject* keep_followed(PyObject*, PyObject* args) {
+PyObject* keep_tracked(PyObject*, PyObject* args) {
   PyObject* object;
   int yes;
-  if (!PyArg_ParseTuple(args, "Op:keep_followed", &object, &yes)) return nullptr;
+  if (!PyArg_ParseTuple(args, "Op:keep_tracked", &object, &yes)) return nullptr;
   return guarded([&]() -> PyObject* {
     Graph& graph = *checked_graph(object);
-    graph.listening.clear();
+    graph.attached.clear();
     if (!yes) Py_RETURN_NONE;
-    if (graph.outer()) graph.listening = graph.outer()->listening;
-    for (const Recorder* r : thread_state().recorders) graph.listening.push_back(r);
+    if (graph.outer()) graph.attached = graph.outer()->attached;
+    for (const Recorder* r : thread_state().recorders) graph.attached.push_back(r);
     Py_RETURN_NONE;
   });
 }
 
-// Follows all numbers that a gradient can be asked for.
-struct FollowsNumbers final : Recorder {
+// Tracks all numbers that a gradient can be asked for.
+struct TracksNumbers final : Recorder {
   void record(const Call&) override {}
   void read(VariableBody&, const Tensor&) override {}
   bool watches(const Tensor& t) const override { return (floating | complexes).has(t.dtype()); }
 };
 
-// keep_constants(graph): what is done to known numbers becomes nodes, so that tf.gradients finds the way back to them.
+// keep_constants(graph): what is done to known numbers becomes nodes, so that tf.gradients finds the path back to them.
 PyObject* keep_constants(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
-    static FollowsNumbers recorder;
-    checked_graph(object)->listening.push_back(&recorder);
+    static TracksNumbers recorder;
+    checked_graph(object)->attached.push_back(&recorder);
     Py_RETURN_NONE;
   });
 }
@@ -84,11 +84,11 @@ PyObject* python_differs_by_row(PyObject*, PyObject* graph) {
 
 PyMethodDef functions[] = {
     {"differs_by_row", python_differs_by_row, METH_O, "Whether a graph draws random numbers or has effects."},
-    {"keep_followed", keep_followed, METH_VARARGS, nullptr},
+    {"keep_tracked", keep_tracked, METH_VARARGS, nullptr},
     {"keep_constants", keep_constants, METH_O, nullptr},
     {"batching_obstacles", batching_obstacles, METH_VARARGS, nullptr},
     {"call_batched", python_call_batched, METH_VARARGS,
-     "call_batched(graph, inputs, batched, rows): runs a graph for many rows at once."},
+     "call_batched(graph, inputs, batched, rows): runs a graph under vmap."},
     {nullptr, nullptr, 0, nullptr},
 };
 

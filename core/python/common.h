@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "autodiff/cotangent.h"
+#include "base/thread_locals.h"
 #include "op/op.h"
-#include "python/thread_place.h"
 
 namespace tapeflow::python {
 
@@ -40,7 +40,7 @@ struct TensorObject {
   PyObject* dict;
   PyObject* weak_references;
   uint32_t trace;  // in which the object was made; see current_trace()
-  uint8_t device;  // where it was made; see python/thread_place.h
+  uint8_t device;  // where it was made; see base/thread_locals.h
 };
 struct VariableObject {
   PyObject_HEAD VariableBody* body;
@@ -48,7 +48,7 @@ struct VariableObject {
   PyObject* weak_references;
   int64_t number;    // in the order in which variables are made
   PyObject* copies;  // the variables of the other replicas of this process, in a tuple; null if there are none
-  uint8_t device;    // where it was made; see python/thread_place.h
+  uint8_t device;    // where it was made; see base/thread_locals.h
 };
 
 extern PyTypeObject* tensor_type;
@@ -70,8 +70,9 @@ inline Tensor tensor_of(PyObject* o) { return Tensor::borrow(reinterpret_cast<Te
 // The variable; of a mirrored one, the copy of the replica that asks.
 inline VariableBody& variable_of(PyObject* o) {
   auto* v = reinterpret_cast<VariableObject*>(o);
-  if (v->copies && thread_place.replica && thread_place.replica <= PyTuple_GET_SIZE(v->copies)) [[unlikely]]
-    v = reinterpret_cast<VariableObject*>(PyTuple_GET_ITEM(v->copies, thread_place.replica - 1));
+  if (v->copies && thread_locals.place.replica && thread_locals.place.replica <= PyTuple_GET_SIZE(v->copies))
+      [[unlikely]]
+    v = reinterpret_cast<VariableObject*>(PyTuple_GET_ITEM(v->copies, thread_locals.place.replica - 1));
   return *v->body;
 }
 
@@ -99,7 +100,6 @@ Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
 bool is_plain_value(PyObject*);
 // After a call of `function` that failed: asks an argument whose class runs operations on itself (tf.RaggedTensor) to
 // run it. Null, with the first error, if there is none.
-extern thread_local int composition_depth;  // how many compositions run inside of each other
 std::pair<Ref, Ref> packed_arguments(PyObject* const* args, Py_ssize_t n, PyObject* keywords);
 PyObject* run_elsewhere(PyObject* function, PyObject* const* args, Py_ssize_t n, PyObject* keywords);
 // The dtype of a tensor, variable, NumPy array or object that converts itself; invalid for Python numbers and lists.

@@ -22,9 +22,9 @@ PyObject* run_composition(PyObject* self, PyObject* const* args, size_t flagged,
 }
 
 PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged, PyObject* keywords) {
-  ++composition_depth;
+  ++thread_locals.composition_depth;
   PyObject* result = run_composition(self, args, flagged, keywords);
-  --composition_depth;
+  --thread_locals.composition_depth;
   if (!result && PyErr_ExceptionMatches(PyExc_MemoryError)) {  // NumPy's: programs expect TensorFlow's
     PyErr_Clear();
     set_memory_error();

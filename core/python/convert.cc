@@ -130,7 +130,7 @@ Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const cha
   PauseRecording paused;
   EnterStage nowhere(nullptr);  // an array is a constant, of any dtype
   if (wanted == DType::invalid && floating.has(own) && integers.has(preferred)) {
-    Tensor whole = cast(t, preferred);  // whole numbers count as integers beside integers
+    Tensor whole = cast(t, preferred);  // integral values count as integers beside integers
     Tensor again = cast(whole, own);
     if (std::memcmp(again.raw(), t.raw(), t.bytes()) == 0) return whole;
   }
@@ -248,11 +248,10 @@ void look_inside(PyObject* o, Found& found, int depth = 0) {
 }
 
 Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
-  static thread_local int depth = 0;  // of the lists that are being packed
-  check_depth(depth / 2);             // a list of NumPy values is looked at twice
+  check_depth(thread_locals.packing_depth / 2);  // a list of NumPy values is looked at twice
   struct Inside {
-    Inside() { ++depth; }
-    ~Inside() { --depth; }
+    Inside() { ++thread_locals.packing_depth; }
+    ~Inside() { --thread_locals.packing_depth; }
   } deeper;
   if (Found found; wanted == DType::invalid && preferred == DType::invalid) {
     look_inside(o, found);
@@ -450,7 +449,7 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
   if (!integers.has(t.dtype()))
     fail(ErrorKind::invalid_argument, who, ": ", argument, " must be integers: Value for attr 'T", argument, "' of ",
          legacy_name_of(t.dtype()), " is not in the list of allowed values: int32, int64");
-  note_on_tapes_if_any(Event::argument, t);
+  log_on_tapes_if_any(Event::argument, t);
   return read_ints(t);
 }
 
@@ -471,7 +470,7 @@ int64_t to_integer(PyObject* o, const char* who, const char* argument) {
   if (t.size() != 1 || !integers.has(t.dtype()))
     fail(ErrorKind::type, who, ": ", argument, " must be one integer; got shape ", t.shape(), " and dtype ",
          name_of(t.dtype()));
-  note_on_tapes_if_any(Event::argument, t);
+  log_on_tapes_if_any(Event::argument, t);
   return read_ints(t)[0];
 }
 

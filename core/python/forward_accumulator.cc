@@ -43,8 +43,8 @@ PyObject* accumulator_watch(PyObject* self, PyObject* args) {
     if (directions >= 0) wanted.insert(0, directions);
     if (!(t.shape() == wanted))
       fail(ErrorKind::value, "ForwardAccumulator: a tangent must have the shape of its primal",
-           directions >= 0 ? ", with the directions in front" : "", "; got ", t.shape(), " for ", spec.shape,
-           ". Shapes ", t.shape(), " and ", wanted, " are incompatible");
+           directions >= 0 ? ", with the directions as leading dimension" : "", "; got ", t.shape(), " for ",
+           spec.shape, ". Shapes ", t.shape(), " and ", wanted, " are incompatible");
     if (!differentiable.has(spec.dtype)) warn_about_dtype("warn_watched_dtype", spec.dtype);
     if (is_variable(x.get()))
       accumulator_of(self).watch(variable_of(x.get()), t);
@@ -62,9 +62,9 @@ PyObject* accumulator_jvp(PyObject* self, PyObject* o) {
     return wrap(t);
   });
 }
-PyObject* accumulator_follow_directions(PyObject* self, PyObject* count) {
+PyObject* accumulator_track_directions(PyObject* self, PyObject* count) {
   return guarded([&]() -> PyObject* {
-    accumulator_of(self).follow_directions(to_integer(count, "ForwardAccumulator", "tangents"));
+    accumulator_of(self).track_directions(to_integer(count, "ForwardAccumulator", "tangents"));
     Py_RETURN_NONE;
   });
 }
@@ -80,7 +80,7 @@ PyMethodDef accumulator_methods[] = {
     {"__exit__", method(accumulator_exit), METH_FASTCALL, nullptr},
     {"_watch", accumulator_watch, METH_VARARGS, nullptr},
     {"_tangent", accumulator_jvp, METH_O, nullptr},
-    {"_follow_directions", accumulator_follow_directions, METH_O, nullptr},
+    {"_track_directions", accumulator_track_directions, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef accumulator_properties[] = {

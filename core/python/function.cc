@@ -1,5 +1,5 @@
-// The quick ways from a traced function to its graphs: a call whose arguments are like those of a recent call goes
-// straight to the graph. All else is decided in Python, by the method `_call` of the subclass.
+// The call cache between a traced function and its graphs, a guarded fast path: a call whose arguments are like those
+// of a recent call goes straight to the graph. All else is decided in Python, by the method `_call` of the subclass.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@
 namespace tapeflow::python {
 namespace {
 
-// How often a function was called, by whatever way.
+// How often a function was called, from the cache or through Python.
 struct CounterObject {
   PyObject_HEAD long long calls;
 };
@@ -28,22 +28,22 @@ struct Pattern {
 };
 
 // A graph, the arguments for which it can be called at once, and how its results are packed.
-struct Way {
+struct CachedCall {
   std::shared_ptr<Graph> graph;
   Ref structure;  // of the result: a tensor or None in each place
   Ref pack;       // for another structure: makes the result of a list of tensors; else null
   Pattern args, kwargs;
 };
-constexpr size_t kMostWays = 4;
+constexpr size_t kMostCachedCalls = 4;
 
-struct WaysObject {
-  PyObject_HEAD std::vector<Way>* ways;  // the newest first
+struct CallCacheObject {
+  PyObject_HEAD std::vector<CachedCall>* calls;  // the newest first
 };
-PyTypeObject* ways_type = nullptr;
-std::vector<Way>& ways_in(PyObject* o) { return *reinterpret_cast<WaysObject*>(o)->ways; }
+PyTypeObject* cache_type = nullptr;
+std::vector<CachedCall>& calls_in(PyObject* o) { return *reinterpret_cast<CallCacheObject*>(o)->calls; }
 
 struct FunctionObject {
-  PyObject_HEAD PyObject *ways, *counter;
+  PyObject_HEAD PyObject *calls, *counter;
   PyObject *dict, *weak_references;
 };
 FunctionObject* object(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
@@ -63,10 +63,10 @@ class Description {
   Description(PyObject* leaves, PyObject* tensors)
       : leaves_(leaves), tensors_(tensors), found_(size_t(PyList_GET_SIZE(tensors)), false) {}
 
-  bool describe(PyObject* args, PyObject* kwargs, Way& way) {
-    if (!describe(args, way.args)) return false;
+  bool describe(PyObject* args, PyObject* kwargs, CachedCall& cached) {
+    if (!describe(args, cached.args)) return false;
     positional_ = false;
-    return describe(kwargs, way.kwargs) && std::find(found_.begin(), found_.end(), false) == found_.end();
+    return describe(kwargs, cached.kwargs) && std::find(found_.begin(), found_.end(), false) == found_.end();
   }
 
  private:
@@ -87,7 +87,7 @@ class Description {
   PyObject *leaves_, *tensors_;
   std::vector<bool> found_;
   bool positional_ =
-      true;  // then the order is that of the list; a tensor that is given again by name cannot be told apart
+      true;  // then the order is that of the list; a tensor that is given again by name cannot be distinguished
 };
 
 bool Description::describe(PyObject* o, Pattern& p) {
@@ -112,8 +112,8 @@ bool Description::describe(PyObject* o, Pattern& p) {
   return true;
 }
 
-// Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others tell by a method what
-// they are like.
+// Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others report by a method
+// what they are like.
 bool Description::describe_object(PyObject* o, Pattern& p) {
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_number_tensor")) {
     p.kind = Pattern::Kind::numbered;
@@ -178,7 +178,7 @@ bool fits_input(const Graph& graph, size_t input, const Tensor& t, Inputs& in) {
 bool array_fits(const Graph& graph, size_t input, PyObject* array, Inputs& in) {
   if (!covers(input_shape(graph, input), shape_of_array(array))) return false;
   Tensor t = to_tensor(array, DType::invalid, DType::invalid, "convert_to_tensor");
-  note_on_tapes_if_any(Event::constant, t);
+  log_on_tapes_if_any(Event::constant, t);
   return fits_input(graph, input, t, in);
 }
 
@@ -226,22 +226,23 @@ int visit_pattern(const Pattern& p, visitproc visit, void* arg) {
   return 0;
 }
 
-// ---- ways
+// ---- the cache
 
-const Way* find_way(const std::vector<Way>& ways, PyObject* args, PyObject* kwargs, Inputs& in) {
-  for (const Way& way : ways) {
-    in.resize(way.graph->inputs.size());
-    if (!all_match(*way.graph, way.args, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args), in))
+const CachedCall* find_cached(const std::vector<CachedCall>& calls, PyObject* args, PyObject* kwargs, Inputs& in) {
+  for (const CachedCall& cached : calls) {
+    in.resize(cached.graph->inputs.size());
+    if (!all_match(*cached.graph, cached.args, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args),
+                   in))
       continue;
-    if (kwargs ? dict_matches(*way.graph, way.kwargs, kwargs, in) : way.kwargs.parts.empty()) return &way;
+    if (kwargs ? dict_matches(*cached.graph, cached.kwargs, kwargs, in) : cached.kwargs.parts.empty()) return &cached;
   }
   return nullptr;
 }
 
-PyObject* take(const Way& way, const Inputs& in) {
-  // The list of ways may change while the graph runs.
-  std::shared_ptr<Graph> graph = way.graph;
-  Ref structure = Ref::share(way.structure.get()), pack = Ref::share(way.pack.get());
+PyObject* take(const CachedCall& cached, const Inputs& in) {
+  // The list of calls may change while the graph runs.
+  std::shared_ptr<Graph> graph = cached.graph;
+  Ref structure = Ref::share(cached.structure.get()), pack = Ref::share(cached.pack.get());
   Tensors out = call_graph(graph, in);
   if (pack) {
     Ref list = checked(PyList_New(Py_ssize_t(out.size())));
@@ -266,22 +267,22 @@ PyObject* call_python(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   FunctionObject* o = object(self);
-  if (!o->ways || run_eagerly || thread_state().stage || thread_place.among_several)
+  if (!o->calls || run_eagerly || thread_state().stage || thread_locals.place.among_several)
     return call_python(self, args, kwargs);
   return guarded([&]() -> PyObject* {
     Inputs in;
-    const Way* way = find_way(ways_in(o->ways), args, kwargs, in);
-    if (!way) return call_python(self, args, kwargs);
+    const CachedCall* cached = find_cached(calls_in(o->calls), args, kwargs, in);
+    if (!cached) return call_python(self, args, kwargs);
     ++reinterpret_cast<CounterObject*>(o->counter)->calls;
-    return take(*way, in);
+    return take(*cached, in);
   });
 }
 
-// _share(ways, counter): the quick ways of a function, which its other faces have too.
+// _share(calls, counter): the call cache of a function, which its bound copies share.
 PyObject* share(PyObject* self, PyObject* args) {
-  PyObject *ways, *counter;
-  if (!PyArg_ParseTuple(args, "O!O!:_share", ways_type, &ways, counter_type, &counter)) return nullptr;
-  Py_XSETREF(object(self)->ways, Py_NewRef(ways));
+  PyObject *calls, *counter;
+  if (!PyArg_ParseTuple(args, "O!O!:_share", cache_type, &calls, counter_type, &counter)) return nullptr;
+  Py_XSETREF(object(self)->calls, Py_NewRef(calls));
   Py_XSETREF(object(self)->counter, Py_NewRef(counter));
   Py_RETURN_NONE;
 }
@@ -289,7 +290,7 @@ PyObject* share(PyObject* self, PyObject* args) {
 // add(args, kwargs, leaves, tensors, graph, structure, pack, only): calls with arguments like these, of which the
 // tensors are the graph's inputs, need not pass Python any more. If it is not the only graph of the function, its
 // inputs must have known shapes: another one might fit better.
-PyObject* add_way(PyObject* self, PyObject* values) {
+PyObject* add_cached(PyObject* self, PyObject* values) {
   PyObject *args, *kwargs, *leaves, *tensors, *graph, *structure, *pack;
   int only;
   if (!PyArg_ParseTuple(values, "O!O!O!O!OOOp:add", &PyTuple_Type, &args, &PyDict_Type, &kwargs, &PyList_Type, &leaves,
@@ -301,8 +302,8 @@ PyObject* add_way(PyObject* self, PyObject* values) {
       Py_RETURN_NONE;
     for (ValueId v : to->inputs)
       if (!only && to->values[v].tensor.size() < 0) Py_RETURN_NONE;
-    Way way{to, Ref::share(structure), Ref(), {}, {}};
-    if (!Description(leaves, tensors).describe(args, kwargs, way)) Py_RETURN_NONE;
+    CachedCall cached{to, Ref::share(structure), Ref(), {}, {}};
+    if (!Description(leaves, tensors).describe(args, kwargs, cached)) Py_RETURN_NONE;
     SmallVector<PyObject*, 8> results;
     flatten(structure, results);
     size_t outputs = 0;
@@ -311,42 +312,42 @@ PyObject* add_way(PyObject* self, PyObject* values) {
       plain &= leaf == Py_None || is_tensor(leaf);
       outputs += leaf != Py_None;
     }
-    if (!plain || outputs != to->outputs.size()) way.pack = Ref::share(pack);
-    auto& ways = ways_in(self);
-    std::vector<Way> dropped;  // destroyed when the list is in order again
-    if (ways.size() == kMostWays) {
-      dropped.push_back(std::move(ways.back()));
-      ways.pop_back();
+    if (!plain || outputs != to->outputs.size()) cached.pack = Ref::share(pack);
+    auto& calls = calls_in(self);
+    std::vector<CachedCall> dropped;  // destroyed when the list is in order again
+    if (calls.size() == kMostCachedCalls) {
+      dropped.push_back(std::move(calls.back()));
+      calls.pop_back();
     }
-    ways.insert(ways.begin(), std::move(way));
+    calls.insert(calls.begin(), std::move(cached));
     Py_RETURN_NONE;
   });
 }
 
 PyObject* ways_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self) reinterpret_cast<WaysObject*>(self)->ways = new std::vector<Way>();
+  if (self) reinterpret_cast<CallCacheObject*>(self)->calls = new std::vector<CachedCall>();
   return self;
 }
 int ways_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  for (const Way& way : ways_in(self)) {
-    Py_VISIT(way.structure.get());
-    Py_VISIT(way.pack.get());
-    if (const int stop = visit_pattern(way.args, visit, arg)) return stop;
-    if (const int stop = visit_pattern(way.kwargs, visit, arg)) return stop;
+  for (const CachedCall& cached : calls_in(self)) {
+    Py_VISIT(cached.structure.get());
+    Py_VISIT(cached.pack.get());
+    if (const int stop = visit_pattern(cached.args, visit, arg)) return stop;
+    if (const int stop = visit_pattern(cached.kwargs, visit, arg)) return stop;
   }
   return 0;
 }
 int ways_clear(PyObject* self) {
-  std::vector<Way> dropped = std::move(ways_in(self));
-  ways_in(self).clear();
+  std::vector<CachedCall> dropped = std::move(calls_in(self));
+  calls_in(self).clear();
   return 0;
 }
 void ways_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   ways_clear(self);
-  delete reinterpret_cast<WaysObject*>(self)->ways;
+  delete reinterpret_cast<CallCacheObject*>(self)->calls;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -354,13 +355,13 @@ void ways_dealloc(PyObject* self) {
 
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(object(self)->ways);
+  Py_VISIT(object(self)->calls);
   Py_VISIT(object(self)->counter);
   Py_VISIT(object(self)->dict);
   return 0;
 }
 int function_clear(PyObject* self) {
-  Py_CLEAR(object(self)->ways);
+  Py_CLEAR(object(self)->calls);
   Py_CLEAR(object(self)->counter);
   Py_CLEAR(object(self)->dict);
   return 0;
@@ -404,17 +405,17 @@ PyType_Slot slots[] = {
 };
 PyType_Spec spec = {"tapeflow._src._core.FunctionBase", sizeof(FunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-PyMethodDef ways_methods[] = {{"add", add_way, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef cache_methods[] = {{"add", add_cached, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot ways_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(ways_new)},
     {Py_tp_dealloc, reinterpret_cast<void*>(ways_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(ways_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(ways_clear)},
-    {Py_tp_methods, ways_methods},
+    {Py_tp_methods, cache_methods},
     {0, nullptr},
 };
-PyType_Spec ways_spec = {"tapeflow._src._core.QuickWays", sizeof(WaysObject), 0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, ways_slots};
+PyType_Spec cache_spec = {"tapeflow._src._core.CallCache", sizeof(CallCacheObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, ways_slots};
 PyMemberDef counter_members[] = {
     {"calls", T_LONGLONG, offsetof(CounterObject, calls), 0, "How often the function was called."},
     {nullptr, 0, 0, 0, nullptr},
@@ -434,9 +435,9 @@ void add_function_type(PyObject* module) {
   Ref counter = checked(PyType_FromSpec(&counter_spec));
   counter_type = reinterpret_cast<PyTypeObject*>(counter.get());
   if (PyModule_AddObjectRef(module, "CallCounter", counter.get()) < 0) throw_python_error();
-  Ref ways = checked(PyType_FromSpec(&ways_spec));
-  ways_type = reinterpret_cast<PyTypeObject*>(ways.get());
-  if (PyModule_AddObjectRef(module, "QuickWays", ways.get()) < 0) throw_python_error();
+  Ref calls = checked(PyType_FromSpec(&cache_spec));
+  cache_type = reinterpret_cast<PyTypeObject*>(calls.get());
+  if (PyModule_AddObjectRef(module, "CallCache", calls.get()) < 0) throw_python_error();
   Ref type = checked(PyType_FromSpec(&spec));
   if (PyModule_AddObjectRef(module, "FunctionBase", type.get()) < 0) throw_python_error();
   if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();

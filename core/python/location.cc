@@ -18,7 +18,7 @@
 namespace tapeflow::python {
 namespace {
 
-// Whether a code object belongs to this package or to NumPy, to a library, or to the program; remembered for the last
+// Whether a code object belongs to this package or to NumPy, to a library, or to the program; cached for the last
 // few hundred code objects.
 enum class Owner : uint8_t { program, library, ours };
 struct Known {
@@ -120,7 +120,7 @@ PyObject* here_for_python(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"current_line", here_for_python, METH_NOARGS, "The code object and instruction of the program that is running."},
-    {"set_record_locations", set_record_locations, METH_O, "Whether records remember the line they came from."},
+    {"set_record_locations", set_record_locations, METH_O, "Whether records hold the line they came from."},
     {"set_skipped_folders", set_skipped_folders, METH_VARARGS,
      "The folders whose frames are skipped when looking for a line."},
     {"set_library_folders", set_library_folders, METH_VARARGS,

@@ -81,7 +81,7 @@ PyObject* convert_to_tensor(PyObject*, PyObject* const* args, Py_ssize_t n) {
     const char* who = PyUnicode_AsUTF8(args[3]);
     if (!who) throw_python_error();
     Tensor t = to_tensor(args[0], wanted, hint, who);
-    if (!is_tensor(args[0]) && !is_variable(args[0])) note_on_tapes_if_any(Event::constant, t);
+    if (!is_tensor(args[0]) && !is_variable(args[0])) log_on_tapes_if_any(Event::constant, t);
     // A variable gives a tensor of its own, so that a gradient by it means by this reading alone.
     return wrap(is_variable(args[0]) ? identity(t) : t);
   });

@@ -1,4 +1,5 @@
-// NumericsCheck(found): hears of every operation on this thread and tells `found` of each that made infinities or NaNs.
+// NumericsCheck(found): receives every operation on this thread and reports to `found` each that made infinities or
+// NaNs.
 #include "autodiff/numerics.h"
 
 #include "python/common.h"
@@ -9,7 +10,7 @@ namespace {
 struct CheckObject {
   PyObject_HEAD NumericsCheck* check;
   PyObject* found;
-  bool with_tensors;  // `found` is also given the result and the operands
+  bool with_tensors;  // `found` also gets the result, the operands, and whether the operation copies elements
 };
 NumericsCheck& check_of(PyObject* self) { return *reinterpret_cast<CheckObject*>(self)->check; }
 
@@ -20,7 +21,7 @@ Ref describe(const Spec& spec, const NonFinite& n) {
                                (long long)n.positive_infinities, (long long)n.nans));
 }
 
-void tell(PyObject* found, const Finding& f, bool with_tensors) {
+void report(PyObject* found, const Finding& f, bool with_tensors) {
   Ref inputs = checked(PyList_New(0));
   for (const Finding::Input& in : f.inputs)
     if (PyList_Append(inputs.get(), describe(in.spec, in.count).get()) < 0) throw_python_error();
@@ -31,8 +32,9 @@ void tell(PyObject* found, const Finding& f, bool with_tensors) {
                                     int(f.outputs), output.get(), inputs.get(), code, f.location.instruction));
   if (with_tensors) {
     Ref value = checked(wrap(f.value)), operands = checked(wrap_list(f.operands));
-    Ref both = checked(PyTuple_Pack(2, value.get(), operands.get()));
-    facts = checked(PySequence_Concat(facts.get(), both.get()));
+    PyObject* copies = f.op->copies_elements ? Py_True : Py_False;
+    Ref more = checked(PyTuple_Pack(3, value.get(), operands.get(), copies));
+    facts = checked(PySequence_Concat(facts.get(), more.get()));
   }
   checked(PyObject_Call(found, facts.get(), nullptr));
 }
@@ -46,7 +48,7 @@ PyObject* check_new(PyTypeObject* type, PyObject* args, PyObject*) {
   auto* o = reinterpret_cast<CheckObject*>(self);
   o->found = Py_NewRef(found);
   o->with_tensors = with_tensors;
-  o->check = new NumericsCheck([o](const Finding& f) { tell(o->found, f, o->with_tensors); }, o->with_tensors);
+  o->check = new NumericsCheck([o](const Finding& f) { report(o->found, f, o->with_tensors); }, o->with_tensors);
   return self;
 }
 void check_dealloc(PyObject* self) {
@@ -90,8 +92,8 @@ PyObject* check_times(PyObject* self, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"start", check_start, METH_NOARGS, "Listens on this thread, in place of another that does."},
-    {"stop", check_stop, METH_NOARGS, "Listens no more."},
+    {"start", check_start, METH_NOARGS, "Attaches to this thread, in place of another check."},
+    {"stop", check_stop, METH_NOARGS, "Detaches from the thread."},
     {"measure", check_measure, METH_O, "measure(on): adds up the times of operations from now on, or no more."},
     {"times", check_times, METH_NOARGS, "The times by operation and line, as measured so far."},
     {nullptr, nullptr, 0, nullptr},

@@ -1,4 +1,4 @@
-// Operations as Python callables: parses the arguments by the entry's signature and goes to the door.
+// Operations as Python callables: parses the arguments by the entry's signature and calls dispatch.
 
 #include <algorithm>
 #include <cstring>
@@ -44,7 +44,7 @@ void collect_arguments(const OpFunctionObject& f, PyObject* const* args, Py_ssiz
   }
 }
 
-// `position` among the tensors. An argument with one dtype only is told what it was expected to be.
+// `position` among the tensors. For an argument with one dtype only, the message names that dtype.
 [[noreturn]] void fail_dtype(const Op& op, const Argument& a, size_t position, DType d, PyObject* given) {
   const char* who = op.public_name();
   std::string allowed;
@@ -223,7 +223,7 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         fail(ErrorKind::type, op.public_name(), "() missing required argument '", a.name, "'");
       if (is_tensor_argument) ++tensors;
     }
-    // The dtype that the members of a group share: that of the first tensor, else of the first array.
+    // The dtype that the arguments of a group share: that of the first tensor, else of the first array.
     DType group_dtype[4] = {};
     for (bool of_arrays : {false, true})
       for (size_t i = 0; i < count; ++i) {
@@ -282,8 +282,6 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
 
 }  // namespace
 
-thread_local int composition_depth = 0;
-
 std::pair<Ref, Ref> packed_arguments(PyObject* const* args, Py_ssize_t n, PyObject* keywords) {
   Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   Ref positional(PyTuple_New(n)), by_name(PyDict_New());
@@ -307,7 +305,7 @@ PyObject* run_elsewhere(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     }
     Py_DECREF(result);
   }
-  PyObject* fallback = composition_depth ? nullptr : registered("fallback_dispatch");
+  PyObject* fallback = thread_locals.composition_depth ? nullptr : registered("fallback_dispatch");
   bool unsupported =
       PyErr_GivenExceptionMatches(type, PyExc_TypeError) || PyErr_GivenExceptionMatches(type, PyExc_ValueError);
   if (fallback && unsupported) {
@@ -472,10 +470,12 @@ PyObject* op_functions(PyObject*, PyObject*) {
         return a.kind == Argument::Kind::tensor && a.group < 0 && a.preferred == DType::int32;
       });
       Ref facts = checked(Py_BuildValue(
-          "{s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:z}", "gradient", gradient_word(op->gradient), "family",
-          op->family ? op->family : "", "has_jvp", as_bool(op->jvp), "dtypes", dtypes.get(), "kinds", kinds.get(),
-          "returns_list", as_bool(op->returns_list), "has_batch_rule", as_bool(op->batch), "indexes", as_bool(indexes),
-          "node_name", op->node_name ? op->node_name : op->name, "advice", op->advice));
+          "{s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:z,s:z,s:z,s:z,s:s}", "gradient", gradient_word(op->gradient),
+          "family", op->family ? op->family : "", "has_jvp", as_bool(op->jvp), "dtypes", dtypes.get(), "kinds",
+          kinds.get(), "returns_list", as_bool(op->returns_list), "has_batch_rule", as_bool(op->batch), "indexes",
+          as_bool(indexes), "node_name", op->node_name ? op->node_name : op->name, "advice", op->advice,
+          "non_finite_advice", op->non_finite.result, "non_finite_gradient_advice", op->non_finite.gradient, "symbol",
+          op->symbol, "public_name", op->public_name()));
       Ref row = checked(Py_BuildValue("(sOOOO)", op->name, function.get(), raw.get(), paths.get(), facts.get()));
       PyList_Append(list.get(), row.get());
     }

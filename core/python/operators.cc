@@ -14,8 +14,8 @@ namespace {
 
 bool is_operand(PyObject* o) { return is_tensor(o) || is_variable_object(o); }
 
-// Types that know better than us what an operator means with one of our tensors: they have no way to become one.
-bool stranger(PyObject* o) {
+// Types that know better than us what an operator means with one of our tensors: they do not convert to one.
+bool foreign_type(PyObject* o) {
   if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None)
     return false;
   if (PyObject_HasAttrString(o, "__tf_operation__")) return true;
@@ -58,7 +58,7 @@ Operands convert_operands(PyObject* a, PyObject* b, const char* who, Beside besi
 // `name`: of the node, in a graph.
 template <class Compute> PyObject* binary(PyObject* a, PyObject* b, const char* who, const char* name, Compute compute,
                                           Beside beside = Beside::must_agree) {
-  if (stranger(a) || stranger(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (foreign_type(a) || foreign_type(b)) Py_RETURN_NOTIMPLEMENTED;
   PyObject* result = guarded([&] {
     Operands o = convert_operands(a, b, who, beside);
     NameNode named(name);
@@ -158,8 +158,8 @@ PyObject* rich_compare(PyObject* a, PyObject* b, int operation) {
   if (equality && b == Py_None) return different();
   // In a TensorFlow 1 graph == compares identities, so that tensors can be keys and members of lists.
   auto* graph = static_cast<Graph*>(thread_state().stage);
-  if (equality && graph && graph->takes_everything()) return PyBool_FromLong((a == b) == (operation == Py_EQ));
-  if (stranger(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (equality && graph && graph->graph_mode()) return PyBool_FromLong((a == b) == (operation == Py_EQ));
+  if (foreign_type(b)) Py_RETURN_NOTIMPLEMENTED;
   return guarded([&]() -> PyObject* {
     Operands o;
     try {

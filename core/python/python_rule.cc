@@ -195,7 +195,7 @@ std::shared_ptr<void> shared(PyObject* o) {
   return std::shared_ptr<void>(Py_NewRef(o), [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); });
 }
 
-// In forward mode the function's own operations have been followed. If they left no tangent, the rule is asked for one.
+// In forward mode the function's own operations have been tracked. If they left no tangent, the rule is asked for one.
 bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Call& call) {
   bool any = false;
   for (size_t i = 0; i < call.out.size(); ++i) {
@@ -207,7 +207,7 @@ bool pass_tangents(ForwardAccumulator& accumulator, PyObject* outputs, const Cal
   return any;
 }
 
-// record_operation(outputs, inputs, rule, forward_rule=None): tells the open recorders that `outputs` came from
+// record_operation(outputs, inputs, rule, forward_rule=None): notifies the open recorders that `outputs` came from
 // `inputs` by an operation with these rules. Gives new tensors with the outputs' elements; those are what is recorded.
 PyObject* record_operation(PyObject*, PyObject* args) {
   PyObject *outputs, *inputs, *rule, *forward_rule = Py_None;

@@ -27,7 +27,7 @@ PyObject* stop_enter(PyObject* self, PyObject*) {
   if (!o->pause) {
     void* block = take_block(sizeof(PauseRecording));
     o->pause = o->everything ? new (block) PauseRecording : new (block) PauseRecording(PauseRecording::tapes());
-    if (!o->numerics_too) NumericsCheck::listen_again();
+    if (!o->numerics_too) NumericsCheck::attach_again();
   }
   return Py_NewRef(self);
 }
@@ -57,18 +57,18 @@ PyType_Spec stop_spec = {"tapeflow._src._core.StopRecording", sizeof(StopObject)
 
 PyObject* tells_recording(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
-// is_followed(tensor or variable): whether an open recorder would hear of what is done to it.
-PyObject* tells_followed(PyObject*, PyObject* object) {
+// is_tracked(tensor or variable): whether an open recorder would see what is done to it.
+PyObject* recorders_track(PyObject*, PyObject* object) {
   return guarded([&] {
     Tensor t = operand(object);
-    bool followed = false;
-    for (const Recorder* r : thread_state().recorders) followed |= r->watches(t);
-    return PyBool_FromLong(followed);
+    bool tracked = false;
+    for (const Recorder* r : thread_state().recorders) tracked |= r->watches(t);
+    return PyBool_FromLong(tracked);
   });
 }
 
 PyMethodDef functions[] = {
-    {"is_followed", tells_followed, METH_O, nullptr},
+    {"is_tracked", recorders_track, METH_O, nullptr},
     {"is_recording", tells_recording, METH_NOARGS, "Whether a tape or an accumulator is open on this thread."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -14,8 +14,6 @@
 
 namespace tapeflow::python {
 
-constinit thread_local ThreadPlace thread_place __attribute__((tls_model("initial-exec"))){};
-
 namespace {
 
 // ---- control flow
@@ -30,7 +28,7 @@ PyObject* case_node(PyObject*, PyObject* args) {
       graphs.push_back(checked_graph(PySequence_Fast_GET_ITEM(items.get(), i)));
     SmallVector<Tensor, 8> in = tensors_of(inputs, "switch_case");
     Tensors out = add_case(operand(index), std::span(graphs.begin(), graphs.size()), in);
-    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
+    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the saved tensors
   });
 }
 PyObject* while_node(PyObject*, PyObject* args) {
@@ -40,7 +38,7 @@ PyObject* while_node(PyObject*, PyObject* args) {
   return guarded([&] {
     SmallVector<Tensor, 8> in = tensors_of(inputs, "while_loop");
     Tensors out = add_while(checked_graph(condition), checked_graph(body), in, variables, limit);
-    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the history
+    return wrap_list(std::span(out.begin(), out.size() - 1));  // without the saved tensors
   });
 }
 
@@ -74,7 +72,7 @@ PyObject* required_node(PyObject*, PyObject* args) {
 PyObject* is_symbolic(PyObject*, PyObject* o) { return PyBool_FromLong(is_tensor(o) && tensor_of(o).symbolic()); }
 PyObject* current_graph(PyObject*, PyObject*) {
   auto* graph = static_cast<Graph*>(thread_state().stage);
-  return Py_NewRef(graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None);
+  return Py_NewRef(graph && graph->wrapper ? static_cast<PyObject*>(graph->wrapper) : Py_None);
 }
 PyObject* is_tracing(PyObject*, PyObject*) { return PyBool_FromLong(thread_state().stage != nullptr); }
 // swap_stage(graph or None) -> the one before
@@ -85,19 +83,19 @@ PyObject* swap_stage(PyObject*, PyObject* to) {
     return before.release();
   });
 }
-// place(device, replica, among_several) -> what held before; see python/thread_place.h
+// place(device, replica, among_several) -> what held before; see base/thread_locals.h
 PyObject* place(PyObject*, PyObject* args) {
   int device, replica, among_several;
   if (!PyArg_ParseTuple(args, "iip:place", &device, &replica, &among_several)) return nullptr;
   if (device < 0 || device > 255 || replica < 0 || replica > 255)
     return PyErr_Format(PyExc_ValueError, "tf.device: there are at most 255 logical processors; got %d", device);
-  const ThreadPlace before = thread_place;
-  thread_place = {uint8_t(device), uint8_t(replica), among_several != 0};
+  const ThreadPlace before = thread_locals.place;
+  thread_locals.place = {uint8_t(device), uint8_t(replica), among_several != 0};
   return Py_BuildValue("(iiO)", before.device, before.replica, before.among_several ? Py_True : Py_False);
 }
 PyObject* current_place(PyObject*, PyObject*) {
-  return Py_BuildValue("(iiO)", thread_place.device, thread_place.replica,
-                       thread_place.among_several ? Py_True : Py_False);
+  return Py_BuildValue("(iiO)", thread_locals.place.device, thread_locals.place.replica,
+                       thread_locals.place.among_several ? Py_True : Py_False);
 }
 // device_of(tensor or variable): one more than the number of the processor; 0 if the program named none.
 PyObject* device_of(PyObject*, PyObject* o) {
@@ -112,8 +110,8 @@ PyObject* place_of(PyObject*, PyObject* o) {
     if (!is_tensor(o) || !tensor_of(o).symbolic()) Py_RETURN_NONE;
     Symbol s = tensor_of(o).body()->symbol();
     auto* graph = static_cast<Graph*>(s.graph);
-    PyObject* face = graph && graph->face ? static_cast<PyObject*>(graph->face) : Py_None;
-    return Py_BuildValue("(OIi)", face, s.value, graph ? graph->values[s.value].node : -1);
+    PyObject* wrapper = graph && graph->wrapper ? static_cast<PyObject*>(graph->wrapper) : Py_None;
+    return Py_BuildValue("(OIi)", wrapper, s.value, graph ? graph->values[s.value].node : -1);
   });
 }
 // hoist_last(graph) -> its number: moves the last node to right after the newest node that it uses or that has an
@@ -176,8 +174,10 @@ PyObject* constant_of(PyObject*, PyObject* o) {
       if (value.node == Value::kConstant) return wrap(value.tensor);
       if (value.node < 0) Py_RETURN_NONE;
       const Node& node = graph->nodes[size_t(value.node)];
-      if (node.op == &constant_op()) return wrap(constant_in(node.params.at(0)));
-      if (!node.op || std::string_view(node.op->name) != "Identity") Py_RETURN_NONE;
+      if (node.op == &constant_op()) return wrap(constant_in(node.params));
+      if (!node.op || node.op->planning.view != ViewKind::always || node.inputs.size() != 1) Py_RETURN_NONE;
+      const Tensor &from = graph->values[node.inputs[0]].tensor, &to = value.tensor;
+      if (from.dtype() != to.dtype() || !(from.shape() == to.shape())) Py_RETURN_NONE;
       v = node.inputs[0];
     }
   });
@@ -220,6 +220,7 @@ std::string describe_in_python(const Tensor& t) {
 
 // Runs a function of Python that does nothing: at its start the interpreter hands its lock to a thread that asked for
 // it. Releasing and taking the lock here would starve that thread, which never sees it free.
+constexpr int64_t kTurnNanoseconds = 1000000;  // between two turns of other threads
 static void give_turn() {
   static PyObject* nothing = [] {
     Ref names = checked(PyDict_New());
@@ -229,12 +230,12 @@ static void give_turn() {
 }
 
 void add_stage(PyObject* module) {
-  between_rounds = [] {  // a signal, such as that of Ctrl-C, ends a loop; other threads get their turn
+  between_iterations = [] {  // a signal, such as that of Ctrl-C, ends a loop; other threads get their turn
     using Clock = std::chrono::steady_clock;
-    static thread_local Clock::time_point last_turn = Clock::now();
     if (PyErr_CheckSignals() < 0) throw_python_error();
-    if (const auto now = Clock::now(); now - last_turn > std::chrono::milliseconds(1)) {
-      last_turn = now;
+    const int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+    if (now - thread_locals.last_turn > kTurnNanoseconds) {
+      thread_locals.last_turn = now;
       give_turn();
     }
   };

@@ -29,7 +29,7 @@ struct OpenNumber {
 };
 using OpenNumbers = SmallVector<OpenNumber, 4>;
 
-// The number that stands in a key. A symbolic one is put aside, for the `place` in the encoded key.
+// The number that stands in a key. A symbolic one is set apart, for the `place` in the encoded key.
 int64_t index_value(PyObject* key, OpenNumbers* open = nullptr, size_t place = 0) {
   if (PyLong_CheckExact(key)) {
     long long v = PyLong_AsLongLong(key);
@@ -45,7 +45,7 @@ int64_t index_value(PyObject* key, OpenNumbers* open = nullptr, size_t place = 0
       open->push_back({place, t});
       return 0;
     }
-    note_on_tapes_if_any(Event::argument, t);
+    log_on_tapes_if_any(Event::argument, t);
     return read_ints(t)[0];
   }
   if (!PyIndex_Check(key)) fail_key(key);
@@ -111,7 +111,7 @@ PyObject* subscript(PyObject* self, PyObject* key) {
     OpenNumbers open;
     bool tracing = thread_state().stage != nullptr;
     SliceKey parsed = parse_key_with(key, tracing ? &open : nullptr);
-    bool named = tracing && static_cast<Graph*>(thread_state().stage)->takes_everything();  // it is one node there
+    bool named = tracing && static_cast<Graph*>(thread_state().stage)->graph_mode();  // it is one node there
     if (open.empty() && named) return wrap(get_item(operand(self), encode_key(parsed)));
     if (open.empty()) return wrap(slice_by_key(operand(self), parsed));
     return wrap(get_item(operand(self), encode_open_key(parsed, open)));

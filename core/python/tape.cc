@@ -261,7 +261,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
           dy = broadcast_to(dy, spec.shape);
         }
       }
-      if (targets.back() == kNotFollowed)
+      if (targets.back() == kUntracked)
         for (size_t s = 0; s < resolved_sources.size(); ++s)
           if (same_value(resolved_sources[s].get(), t.get()))
             direct.emplace_back(s, dy ? dy : filled_as(t.get(), spec, 1));
@@ -300,7 +300,7 @@ PyObject* tape_gradient(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
       for (size_t i = 0; i < flow.size(); ++i)
         if (!flow[i] && PyList_Append(missing.get(), checked(PyLong_FromSize_t(i)).get()) < 0) throw_python_error();
       checked(
-          PyObject_CallFunctionObjArgs(registered("remember_none"), self, a.target, a.sources, missing.get(), nullptr));
+          PyObject_CallFunctionObjArgs(registered("register_none"), self, a.target, a.sources, missing.get(), nullptr));
     }
     return pack_like(a.sources, results);
   });
@@ -387,7 +387,7 @@ Returns:
     {"_rows", tape_rows, METH_NOARGS, nullptr},
     {"_kept", tape_kept, METH_NOARGS, nullptr},
     {"_index_of", tape_index_of, METH_O, nullptr},
-    {"_notes", tape_notes, METH_NOARGS, nullptr},
+    {"_events", tape_events, METH_NOARGS, nullptr},
     {"_leaves", tape_leaves, METH_NOARGS, nullptr},
     {"_likeness", tape_likeness, METH_O, nullptr},
     {"_opened_at", tape_opened_at, METH_NOARGS, nullptr},
@@ -432,7 +432,7 @@ PyGetSetDef tape_properties[] = {
 };
 const char* tape_doc =
     "GradientTape(persistent=False, watch_accessed_variables=True, *, strict=False)\n--\n\n"
-    "Records operations, so that derivatives can be asked for.";
+    "Records operations, so that derivatives can be computed.";
 PyType_Slot tape_slots[] = {
     {Py_tp_doc, const_cast<char*>(tape_doc)},
     {Py_tp_new, reinterpret_cast<void*>(tape_new)},

@@ -18,7 +18,7 @@ PyObject* tape_records(PyObject* self, PyObject*);
 PyObject* tape_shapes(PyObject* self, PyObject*);
 PyObject* tape_rows(PyObject* self, PyObject*);
 PyObject* tape_kept(PyObject* self, PyObject*);
-PyObject* tape_notes(PyObject* self, PyObject*);
+PyObject* tape_events(PyObject* self, PyObject*);
 PyObject* tape_leaves(PyObject* self, PyObject*);
 PyObject* tape_likeness(PyObject* self, PyObject* tensor_or_variable);
 PyObject* tape_opened_at(PyObject* self, PyObject*);

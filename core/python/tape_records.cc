@@ -73,15 +73,15 @@ PyObject* tape_kept(PyObject* self, PyObject*) {
   });
 }
 
-// _notes(): for each note, what happened, the operation, the code object and instruction, how many records there were,
-// the indices of its inputs and outputs, and what the tape was doing.
-PyObject* tape_notes(PyObject* self, PyObject*) {
-  static const char* events[] = {"operation", "constant", "numpy",  "number", "truth",
+// _events(): for each event, what happened, the operation, the code object and instruction, how many records there
+// were, the indices of its inputs and outputs, and what the tape was doing.
+PyObject* tape_events(PyObject* self, PyObject*) {
+  static const char* events[] = {"operation", "constant", "numpy",  "number", "boolean",
                                  "shape",     "argument", "assign", "watch"};
   static const char* moments[] = {"open", "paused", "closed"};
   return guarded([&]() -> PyObject* {
     Ref list = checked(PyList_New(0));
-    tape_of(self).trace().visit_notes([&](const Note& n, std::span<const ValueIndex> in) {
+    tape_of(self).trace().visit_events([&](const LoggedEvent& n, std::span<const ValueIndex> in) {
       Ref inputs = index_list(in), outputs = checked(PyList_New(0));
       for (int i = 0; i < n.outputs; ++i) {
         Ref index = checked(PyLong_FromUnsignedLong(n.first_output + ValueIndex(i)));
@@ -120,7 +120,7 @@ PyObject* tape_likeness(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     Ref x = resolve_or_fail(o, "GradientTape.explain");
     Tensor t = is_tensor(x.get()) ? tensor_of(x.get()) : variable_of(x.get()).value;
-    return describe_leaf(describe(kNotFollowed, t));
+    return describe_leaf(describe(kUntracked, t));
   });
 }
 
@@ -155,7 +155,7 @@ PyObject* tape_elsewhere(PyObject* self, PyObject* o) {
     const Marks& marks = is_tensor(x.get()) ? tensor_of(x.get()).body()->marks : variable_of(x.get()).marks;
     for (const Mark& mark : marks.slot) {
       Watcher* owner = Watcher::owner(mark.tape);
-      if (!owner || owner == &tape_of(self) || owner->kind() != Watcher::Kind::tape || !is_followed(mark.value))
+      if (!owner || owner == &tape_of(self) || owner->kind() != Watcher::Kind::tape || !is_tracked(mark.value))
         continue;
       Location at;
       static_cast<Tape*>(owner)->visit_records([&](const Tape::RecordView& r) {
@@ -167,13 +167,13 @@ PyObject* tape_elsewhere(PyObject* self, PyObject* o) {
   });
 }
 
-// _index_of(tensor or variable): where it is followed on this tape or known to it, or None.
+// _index_of(tensor or variable): where it is tracked on this tape or known to it, or None.
 PyObject* tape_index_of(PyObject* self, PyObject* o) {
   return guarded([&]() -> PyObject* {
     Ref x = resolve_or_fail(o, "GradientTape.explain");
     ValueIndex i = is_tensor(x.get()) ? tape_of(self).find_known(tensor_of(x.get()))
                                       : tape_of(self).find_known(variable_of(x.get()));
-    return i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
+    return i == kUntracked ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
   });
 }
 

@@ -99,7 +99,7 @@ Py_hash_t refuse_hash(PyObject* self) {
 
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
-    note_on_tapes_if_any(Event::shape, tensor_of(self));
+    log_on_tapes_if_any(Event::shape, tensor_of(self));
     return wrap_shape(object(self)->body->shape);
   });
 }
@@ -121,7 +121,7 @@ bool refuse_symbolic(PyObject* self, const char* what) {
 PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor t = tensor_of(self);
-    note_on_tapes_if_any(Event::numpy, t);
+    log_on_tapes_if_any(Event::numpy, t);
     if (t.rank() == 0) return to_numpy_scalar(t);
     // Nobody but the caller's expression holds this tensor: its memory can be handed over instead of copied. From 3.14
     // on the interpreter may borrow references, so that a count of one proves nothing.
@@ -145,7 +145,7 @@ PyObject* array(PyObject* self, PyObject* args, PyObject* kwargs) {
     return nullptr;
   if (refuse_symbolic(self, "__array__")) return nullptr;
   return guarded([&] {
-    note_on_tapes_if_any(Event::numpy, tensor_of(self));
+    log_on_tapes_if_any(Event::numpy, tensor_of(self));
     Ref result(to_numpy(tensor_of(self), copy == Py_True));
     if (!result || dtype == Py_None) return result.release();
     return PyObject_CallMethod(result.get(), "astype", "O", dtype);
@@ -156,7 +156,7 @@ PyObject* single_element(PyObject* self) {
   Tensor t = tensor_of(self);
   if (t.size() != 1)
     fail(ErrorKind::type, "Only tensors with one element can be converted to Python scalars; got shape ", t.shape());
-  note_on_tapes_if_any(Event::number, t);
+  log_on_tapes_if_any(Event::number, t);
   return to_numpy_scalar(t);
 }
 PyObject* as_float(PyObject* self) {
@@ -180,7 +180,7 @@ PyObject* as_index(PyObject* self) {
     if (t.rank() != 0 || !integers.has(t.dtype()))
       fail(ErrorKind::type, "only integer scalar tensors can be converted to a scalar index; got shape ", t.shape(),
            " and dtype ", name_of(t.dtype()));
-    note_on_tapes_if_any(Event::argument, t);
+    log_on_tapes_if_any(Event::argument, t);
     return PyLong_FromLongLong(read_ints(t)[0]);
   });
 }
@@ -194,7 +194,7 @@ int as_bool(PyObject* self) {
           fail(ErrorKind::value,
                "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or "
                "tf.reduce_all.");
-        note_on_tapes_if_any(Event::truth, t);
+        log_on_tapes_if_any(Event::boolean, t);
         Ref item = checked(to_numpy_scalar(t));
         return PyObject_IsTrue(item.get());
       },
@@ -228,7 +228,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (refuse_symbolic(self, "__array__")) return -1;
   Tensor t = tensor_of(self);
   Ref array(guarded([&] {
-    note_on_tapes_if_any(Event::numpy, t);
+    log_on_tapes_if_any(Event::numpy, t);
     return to_numpy(t, false);
   }));
   if (!array) return -1;
@@ -270,7 +270,7 @@ PyObject* wrap(Tensor t) {
   o->body = t.release();
   o->body->wrapper = o;
   o->trace = current_trace();
-  o->device = thread_place.device;
+  o->device = thread_locals.place.device;
   return reinterpret_cast<PyObject*>(o);
 }
 

@@ -5,7 +5,7 @@
 #include "ops/arrays/slicing.h"
 #include "ops/ops.h"
 #include "python/common.h"
-#include "tensor/pending.h"
+#include "tensor/lazy.h"
 
 namespace tapeflow::python {
 
@@ -17,7 +17,7 @@ namespace {
 
 Py_hash_t refuse_hash(PyObject* self) {
   auto* graph = static_cast<Graph*>(thread_state().stage);
-  if (graph && graph->takes_everything()) return Py_hash_t(reinterpret_cast<uintptr_t>(&variable_of(self)) >> 4);
+  if (graph && graph->graph_mode()) return Py_hash_t(reinterpret_cast<uintptr_t>(&variable_of(self)) >> 4);
   PyErr_SetString(PyExc_TypeError,
                   "Variable is unhashable. Instead, use variable.ref() as the key. (Variables are not hashable.)");
   return -1;
@@ -33,7 +33,7 @@ PyObject* variable_new(PyTypeObject* type, PyObject*, PyObject*) {
     static int64_t variables_made = 0;
     reinterpret_cast<VariableObject*>(self)->number = ++variables_made;
     reinterpret_cast<VariableObject*>(self)->body = body;
-    reinterpret_cast<VariableObject*>(self)->device = thread_place.device;
+    reinterpret_cast<VariableObject*>(self)->device = thread_locals.place.device;
     return self;
   });
 }
@@ -77,7 +77,7 @@ PyObject* set_up(PyObject* self, PyObject* args) {
     v.shape = t.shape();
     if (shape != Py_None) v.shape = shape_from(shape);
     check_assignable(v, t, "Variable");
-    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+    if (!thread_state().recorders.empty()) log_assignment_on_tapes(v, t);
     v.value = t.view(t.shape());
     Py_RETURN_NONE;
   });
@@ -113,7 +113,7 @@ PyObject* is_initialized_method(PyObject* self, PyObject*) {
 }
 
 // What an assignment returns: a second object for the same variable, as in TensorFlow.
-PyObject* another_face(PyObject* self) {
+PyObject* bound_copy(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject* other = type->tp_alloc(type, 0);
   if (!other) throw_python_error();
@@ -187,7 +187,7 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
     run_all(assign_op(), std::span(&t, 1), {variable_param(v), Param(int64_t(update))});
     return;
   }
-  if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+  if (!thread_state().recorders.empty()) log_assignment_on_tapes(v, t);
   if (!t.computed() && dies_with_call(value, t)) {
     if (update == Update::assign) {  // it may go on waiting: often the next statement reads it
       v.value = std::move(t);
@@ -229,12 +229,12 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
     auto* graph = static_cast<Graph*>(thread_state().stage);
-    if (graph && graph->takes_everything()) {
+    if (graph && graph->graph_mode()) {
       int assignment = int(graph->nodes.size()) - 1;
       Ref after = checked(wrap(graph->read_after(variable_of(self), assignment)));
       return read ? after.release() : operation_in_graph_of(after.get(), assignment);
     }
-    return read ? another_face(self) : Py_NewRef(Py_None);
+    return read ? bound_copy(self) : Py_NewRef(Py_None);
   });
 }
 
@@ -246,7 +246,7 @@ PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&] {
     VariableBody& v = variable_of(self);
     if (!v.value) fail(ErrorKind::failed_precondition, "Variable: it was read before it was initialised");
-    if (!thread_state().recorders.empty()) note_variable_on_tapes(Event::numpy, v);
+    if (!thread_state().recorders.empty()) log_variable_on_tapes(Event::numpy, v);
     return v.value.rank() == 0 ? to_numpy_scalar(v.value) : to_numpy(v.value.view(v.value.shape()), true);
   });
 }
@@ -262,9 +262,9 @@ PyObject* assign_slice(PyObject* self, PyObject* args) {
     Shape ignored;
     if (!broadcast(plan.result, t.shape(), &ignored) || !(ignored == plan.result))
       fail(ErrorKind::value, "assign: the value must have the shape of the slice ", plan.result, "; got ", t.shape());
-    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+    if (!thread_state().recorders.empty()) log_assignment_on_tapes(v, t);
     write_slice(writable_value(v), plan, t);
-    return another_face(self);
+    return bound_copy(self);
   });
 }
 
@@ -277,19 +277,19 @@ PyObject* update_rows_of(PyObject* self, PyObject* args) {
     VariableBody& v = variable_of(self);
     Tensor t = to_tensor(values, v.dtype, DType::invalid, who),
            places = to_tensor(indices, DType::invalid, DType::int32, who);
-    if (!thread_state().recorders.empty()) note_assignment_on_tapes(v, t);
+    if (!thread_state().recorders.empty()) log_assignment_on_tapes(v, t);
     RowUpdate how = !std::strcmp(who, "scatter_add")   ? RowUpdate::add
                     : !std::strcmp(who, "scatter_sub") ? RowUpdate::subtract
                                                        : RowUpdate::replace;
     update_rows(v, places, t, how, who);
-    return another_face(self);
+    return bound_copy(self);
   });
 }
 
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     VariableBody& v = variable_of(self);
-    if (!thread_state().recorders.empty() && v.value) note_variable_on_tapes(Event::shape, v);
+    if (!thread_state().recorders.empty() && v.value) log_variable_on_tapes(Event::shape, v);
     return wrap_shape(v.shape);
   });
 }

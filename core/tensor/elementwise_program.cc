@@ -1,4 +1,4 @@
-// Running groups of elementwise operations block by block.
+// Running fused elementwise operations block by block.
 #include "tensor/elementwise_program.h"
 
 #include <algorithm>
@@ -38,13 +38,13 @@ void Placement::find(const Shape& operand, const Shape& result, Layout& layout) 
     bool by_row = ahead == 0;
     for (int i = same; i < operand.rank(); ++i) by_row &= operand[i] == 1;
     length = by_row ? result.elements(same, result.rank()) : 0;
-    layout = length >= kShortestRow ? Layout::column : Layout::spread;
+    layout = length >= kShortestRow ? Layout::column : Layout::broadcast;
   }
-  if (length != 0 && row_length != 0 && row_length != length) layout = Layout::spread;
+  if (length != 0 && row_length != 0 && row_length != length) layout = Layout::broadcast;
   if (layout == Layout::row || layout == Layout::column) row_length = length;
 }
 
-Spreading::Spreading(const Shape& operand, const Shape& result) {
+BroadcastPattern::BroadcastPattern(const Shape& operand, const Shape& result) {
   const int ahead = result.rank() - operand.rank();
   int64_t stride = 1;
   for (int i = result.rank(); i-- > 0;) {
@@ -64,7 +64,7 @@ Spreading::Spreading(const Shape& operand, const Shape& result) {
   region_ = last.length * groups_[groups_.size() - 2].length;
 }
 
-template <class T> void Spreading::write(const T* operand, int64_t first, int64_t n, T* y) const {
+template <class T> void BroadcastPattern::write(const T* operand, int64_t first, int64_t n, T* y) const {
   const size_t last = groups_.size() - 1;
   const Group inner = groups_[last];
   int64_t index[kMaxRank], rest = first, offset = 0;
@@ -113,13 +113,13 @@ template <class T> void Spreading::write(const T* operand, int64_t first, int64_
   }
 }
 
-ElementwiseProgram::Operand ElementwiseProgram::spread(TensorBody* body, const Shape& result) {
-  const Spreading spreading(body->shape, result);
+ElementwiseProgram::Operand ElementwiseProgram::broadcast(TensorBody* body, const Shape& result) {
+  const BroadcastPattern pattern(body->shape, result);
   const auto known =
-      std::ranges::find_if(spread_, [&](const auto& s) { return s.first == body && s.second == spreading; });
-  if (known != spread_.end()) return {body, -1, Layout::spread, int(known - spread_.begin())};
-  Operand o{body, -1, Layout::spread, int(spread_.size())};
-  spread_.emplace_back(body, spreading);
+      std::ranges::find_if(broadcasts_, [&](const auto& s) { return s.first == body && s.second == pattern; });
+  if (known != broadcasts_.end()) return {body, -1, Layout::broadcast, int(known - broadcasts_.begin())};
+  Operand o{body, -1, Layout::broadcast, int(broadcasts_.size())};
+  broadcasts_.emplace_back(body, pattern);
   return o;
 }
 
@@ -279,39 +279,40 @@ void ElementwiseProgram::repeat_short_rows() {
   for (Unit& u : units_) std::ranges::for_each(u.operands, repeat);
 }
 
-// A spread operand in the memory of a thread: its elements follow.
-struct alignas(64) ElementwiseProgram::SpreadOperand {
+// A broadcast operand in the memory of a thread: its elements follow.
+struct alignas(64) ElementwiseProgram::BroadcastOperand {
   int64_t region;   // whose elements are there; -1: those of a block
   const char* now;  // the first element for this block
   char* elements() { return reinterpret_cast<char*>(this + 1); }
 };
 
-// The memory of one thread: what steps leave for later ones, the short rows, written out, and spread operands.
+// The memory of one thread: what steps leave for later ones, the short rows, written out, and broadcast operands.
 struct ElementwiseProgram::Workspace {
   explicit Workspace(const ElementwiseProgram& program, int64_t elements) {
     const int64_t pitch = program.slot_bytes(), rows = program.row_length_;
     if (const int64_t bytes = bytes_for(program); bytes > kOnStack) scratch = more.emplace(bytes).data();
     repeated = scratch + program.slots_ * pitch;
-    spread = repeated + int64_t(program.repeated_.size()) * pitch;
+    broadcast = repeated + int64_t(program.repeated_.size()) * pitch;
     for (size_t k = 0; k < program.repeated_.size(); ++k) {
       const int64_t bytes = rows * int64_t(size_of(program.repeated_[k]->dtype));
       for (int64_t i = 0, at = 0; i + rows <= program.block_ && i < elements + rows; i += rows, at += bytes)
         std::memcpy(repeated + int64_t(k) * pitch + at, program.repeated_[k]->data, size_t(bytes));
     }
-    for (size_t k = 0; k < program.spread_.size(); ++k) spread_operand(program, k).region = -1;
+    for (size_t k = 0; k < program.broadcasts_.size(); ++k) broadcast_operand(program, k).region = -1;
   }
 
-  SpreadOperand& spread_operand(const ElementwiseProgram& program, size_t k) const {
-    return *reinterpret_cast<SpreadOperand*>(spread + int64_t(k) * program.spread_bytes());
+  BroadcastOperand& broadcast_operand(const ElementwiseProgram& program, size_t k) const {
+    return *reinterpret_cast<BroadcastOperand*>(broadcast + int64_t(k) * program.broadcast_bytes());
   }
 
   static int64_t bytes_for(const ElementwiseProgram& p) {
-    return (p.slots_ + int64_t(p.repeated_.size())) * p.slot_bytes() + int64_t(p.spread_.size()) * p.spread_bytes();
+    return (p.slots_ + int64_t(p.repeated_.size())) * p.slot_bytes() +
+           int64_t(p.broadcasts_.size()) * p.broadcast_bytes();
   }
   static constexpr int64_t kOnStack = kScratchBytes + 16 * 1024;
   alignas(64) char on_stack[kOnStack];
   std::optional<Scratch<char>> more;
-  char *scratch = on_stack, *repeated, *spread;
+  char *scratch = on_stack, *repeated, *broadcast;
 };
 
 // What an element costs, in cheap steps: several of a compiled loop take as long as one by itself.
@@ -494,10 +495,8 @@ template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& 
   }
 }
 
-static void write_elements(const TensorBody& body, const Spreading& spreading, int64_t first, int64_t n, char* y) {
-  auto write = [&]<class T>(T*) {
-    spreading.write(static_cast<const T*>(body.data), first, n, reinterpret_cast<T*>(y));
-  };
+static void write_elements(const TensorBody& body, const BroadcastPattern& pattern, int64_t first, int64_t n, char* y) {
+  auto write = [&]<class T>(T*) { pattern.write(static_cast<const T*>(body.data), first, n, reinterpret_cast<T*>(y)); };
   switch (size_of(body.dtype)) {
     case 1: return write(static_cast<uint8_t*>(nullptr));
     case 2: return write(static_cast<uint16_t*>(nullptr));
@@ -507,22 +506,21 @@ static void write_elements(const TensorBody& body, const Spreading& spreading, i
 }
 
 // A short run that is repeated is written out once for all blocks where it is.
-void ElementwiseProgram::write_spread(const Workspace& workspace, size_t k, int64_t at, int64_t n) const {
-  const auto& [body, spreading] = spread_[k];
-  SpreadOperand& operand = workspace.spread_operand(*this, k);
-  const int64_t region = spreading.period() > 0 ? at / spreading.region() : -1;
-  if (region >= 0 && at + n <= (region + 1) * spreading.region()) {
-    const int64_t first = region * spreading.region();
+void ElementwiseProgram::write_broadcast(const Workspace& workspace, size_t k, int64_t at, int64_t n) const {
+  const auto& [body, pattern] = broadcasts_[k];
+  BroadcastOperand& operand = workspace.broadcast_operand(*this, k);
+  const int64_t region = pattern.period() > 0 ? at / pattern.region() : -1;
+  if (region >= 0 && at + n <= (region + 1) * pattern.region()) {
+    const int64_t first = region * pattern.region();
     if (operand.region != region)
-      write_elements(*body, spreading, first, std::min(block_ + spreading.period(), spreading.region()),
-                     operand.elements());
+      write_elements(*body, pattern, first, std::min(block_ + pattern.period(), pattern.region()), operand.elements());
     operand.region = region;
-    operand.now = operand.elements() + (at - first) % spreading.period() * int64_t(size_of(body->dtype));
+    operand.now = operand.elements() + (at - first) % pattern.period() * int64_t(size_of(body->dtype));
     return;
   }
   operand.region = -1;
   operand.now = operand.elements();
-  write_elements(*body, spreading, at, n, operand.elements());
+  write_elements(*body, pattern, at, n, operand.elements());
 }
 
 template <class Source> void ElementwiseProgram::run_combined(const Step& s, Source source, void* y, int64_t n) {
@@ -550,10 +548,10 @@ template <class Source> [[gnu::always_inline]] inline void ElementwiseProgram::r
 
 void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64_t row, int64_t column,
                                    int64_t n) const {
-  for (size_t k = 0; k < spread_.size(); ++k) write_spread(workspace, k, at, n);
+  for (size_t k = 0; k < broadcasts_.size(); ++k) write_broadcast(workspace, k, at, n);
   auto source = [&](const Operand& o) -> const char* {
     if (o.step >= 0) return result_of(workspace, steps_[size_t(o.step)], at);
-    if (o.layout == Layout::spread) return workspace.spread_operand(*this, size_t(o.written)).now;
+    if (o.layout == Layout::broadcast) return workspace.broadcast_operand(*this, size_t(o.written)).now;
     const int64_t width = o.width;
     if (o.written >= 0) return workspace.repeated + o.written * slot_bytes() + column * width;
     const char* p = static_cast<const char*>(o.body->data);

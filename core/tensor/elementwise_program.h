@@ -1,4 +1,4 @@
-// A group of elementwise operations that runs as one pass: over blocks of elements that stay in the first-level cache,
+// A fusion of elementwise operations that runs as one pass: over blocks of elements that stay in the first-level cache,
 // with the same loops as the operations have by themselves, so that the results are the same to the last bit.
 #pragma once
 #include <tuple>
@@ -11,8 +11,8 @@
 namespace tapeflow {
 
 // How an operand lies along the elements of a result, which are rows of some length: each element has its own, one for
-// all, one for each column, one for each row; or in another way, and is written out block by block.
-enum class Layout : uint8_t { full, scalar, row, column, spread };
+// all, one for each column, one for each row; or in another pattern, and is written out block by block.
+enum class Layout : uint8_t { full, scalar, row, column, broadcast };
 
 // How the operands of one elementwise operation lie along its result.
 struct Placement {
@@ -31,7 +31,7 @@ struct Placement {
     const int64_t length = row_length;
     find(operand, result, condition);
     if (varies(condition)) return;
-    condition = Layout::spread;
+    condition = Layout::broadcast;
     row_length = length;
   }
   // The one of the loops vv, vs, sv that reads such operands.
@@ -43,14 +43,14 @@ struct Placement {
   }
 
  private:
-  static bool varies(Layout l) { return l == Layout::full || l == Layout::row || l == Layout::spread; }
+  static bool varies(Layout l) { return l == Layout::full || l == Layout::row || l == Layout::broadcast; }
 };
 
 // How an operand that broadcasting repeats lies along the elements of a result: neighbouring dimensions that are all
 // repeated, or all not, count as one.
-class Spreading {
+class BroadcastPattern {
  public:
-  Spreading(const Shape& operand, const Shape& result);
+  BroadcastPattern(const Shape& operand, const Shape& result);
   // Writes the operand's elements for the results [first, first + n). Room for kSlack more must be there.
   template <class T> void write(const T* operand, int64_t first, int64_t n, T* y) const;
   static constexpr int64_t kSlack = 16;
@@ -58,7 +58,7 @@ class Spreading {
   int64_t period() const { return period_; }
   int64_t region() const { return region_; }
   static constexpr int64_t kLongestPeriod = 256;
-  bool operator==(const Spreading&) const = default;
+  bool operator==(const BroadcastPattern&) const = default;
 
  private:
   struct Group {
@@ -84,7 +84,7 @@ class ElementwiseProgram {
     TensorBody* body = nullptr;  // elements in memory; null: the result of `step`, in scratch memory
     int step = -1;
     Layout layout = Layout::full;
-    int written = -1;   // of a short row: which of the repeated ones; of a spread operand: which of those
+    int written = -1;   // of a short row: which of the repeated ones; of a broadcast operand: which of those
     uint8_t width = 0;  // bytes of an element in memory
     bool operator==(const Operand&) const = default;
   };
@@ -114,7 +114,7 @@ class ElementwiseProgram {
     void (*short_rows)(const T* x, T* y, int64_t rows,
                        int64_t length) = nullptr;  // a result for each row; null: they are long
   };
-  // Reductions of a step's results, or of elements in memory that the group reads, too; they are divided by `divisor`.
+  // Reductions of a step's results, or of elements in memory that the fusion reads, too; they are divided by `divisor`.
   // Each run of `length` neighbours is a table whose columns are reduced.
   struct Reduction {
     int step;
@@ -137,7 +137,7 @@ class ElementwiseProgram {
     reduces_doubles_ = sizeof(T) == sizeof(double);
   }
   // The operand `body`, of another shape than the result, of a step that is added next.
-  Operand spread(TensorBody* body, const Shape& result);
+  Operand broadcast(TensorBody* body, const Shape& result);
   // Compiles loops and gives scratch memory to the results that are not stored. Before the first run; `once` says that
   // there will be one.
   void finish(bool once = false);
@@ -159,7 +159,7 @@ class ElementwiseProgram {
   void give_slots();
   int64_t cost() const;
   void repeat_short_rows();
-  struct SpreadOperand;
+  struct BroadcastOperand;
   struct Workspace;
   template <class T> struct Totals;
   template <class AfterBlock> void run_range(const Workspace&, int64_t begin, int64_t end, AfterBlock) const;
@@ -169,15 +169,16 @@ class ElementwiseProgram {
   template <class T> void add_reductions(const Workspace&, int64_t at, int64_t n, Totals<T>&) const;
   template <class T> void add_columns(const Reduction&, T* lanes, const T* x, int64_t at, int64_t n) const;
   char* result_of(const Workspace&, const Step&, int64_t at) const;
-  void write_spread(const Workspace&, size_t k, int64_t at, int64_t n) const;
+  void write_broadcast(const Workspace&, size_t k, int64_t at, int64_t n) const;
   void run_block(const Workspace&, int64_t at, int64_t row, int64_t column, int64_t n) const;
   template <class Source> void run_step(const Step&, Source source, char* y, int64_t n) const;
   template <class Source> static void run_combined(const Step&, Source source, void* y, int64_t n);
   int64_t slot_bytes() const { return block_ * int64_t(widest_); }
-  int64_t spread_bytes() const {
+  int64_t broadcast_bytes() const {
     constexpr int64_t line = 64;
     return line +
-           ((block_ + Spreading::kLongestPeriod + Spreading::kSlack) * int64_t(widest_) + line - 1) / line * line;
+           ((block_ + BroadcastPattern::kLongestPeriod + BroadcastPattern::kSlack) * int64_t(widest_) + line - 1) /
+               line * line;
   }
 
   std::vector<Step> steps_;
@@ -186,7 +187,7 @@ class ElementwiseProgram {
   std::vector<Reduction> reductions_;
   bool reduces_doubles_ = false;
   std::vector<TensorBody*> repeated_;  // short rows that are written out as often as they fit in a block
-  std::vector<std::pair<TensorBody*, Spreading>> spread_;
+  std::vector<std::pair<TensorBody*, BroadcastPattern>> broadcasts_;
   int64_t size_, row_length_;
   int64_t block_ = 1024;
   size_t widest_ = sizeof(float);  // bytes of an element, of any step or operand

@@ -24,7 +24,7 @@ static TensorBody* free_body() {
 TensorBody* TensorBody::create() {
   TensorBody* body = free_body();
   body->references = 1;
-  body->symbolic = body->added_aside = false;
+  body->symbolic = body->added_in_background = false;
   body->data = body->small;
   body->buffer = nullptr;
   body->marks = Marks();
@@ -36,7 +36,7 @@ void TensorBody::destroy() {
   if (buffer)
     buffer->drop();
   else if (!data && !symbolic)
-    drop_pending(this);
+    drop_lazy(this);
   LockMemory lock;
   if (free_count < kFreeLimit)
     free_bodies[free_count++] = this;

@@ -30,14 +30,14 @@ struct Symbol {
 struct TensorBody {
   int64_t references;
   DType dtype;
-  bool symbolic;     // stands for a value of a graph: no elements, and its Symbol in `small`
-  bool added_aside;  // another thread adds to its elements; see tensor/addition.h
-  int64_t size;      // number of elements; -1 if a dimension is not known
-  void* data;  // into `buffer`, or `small`; null while pending (then `small` points to a Pending), while added to, and
-               // if symbolic
+  bool symbolic;             // stands for a value of a graph: no elements, and its Symbol in `small`
+  bool added_in_background;  // another thread adds to its elements; see tensor/addition.h
+  int64_t size;              // number of elements; -1 if a dimension is not known
+  void* data;      // into `buffer`, or `small`; null while lazy (then `small` points to a Lazy), while added to, and
+                   // if symbolic
   Buffer* buffer;  // null when the elements are in `small`, and where `data` is
   Marks marks;
-  void* wrapper;  // the Python object that shows this tensor, if there is one; borrowed
+  void* wrapper;  // the Python object that wraps this tensor, if there is one; borrowed
   alignas(16) unsigned char small[16];
   Shape shape;
 
@@ -46,9 +46,9 @@ struct TensorBody {
   Symbol& symbol() { return *reinterpret_cast<Symbol*>(small); }
 };
 
-void compute(TensorBody* pending);       // gives it its elements; see tensor/pending.h
-void drop_pending(TensorBody* pending);  // lets go of the expression
-void finish_additions(TensorBody*);      // waits until nobody adds to its elements any more
+void compute(TensorBody* lazy);      // gives it its elements; see tensor/lazy.h
+void drop_lazy(TensorBody* lazy);    // lets go of the expression
+void finish_additions(TensorBody*);  // waits until nobody adds to its elements any more
 
 class Tensor {
  public:

@@ -35,25 +35,25 @@ SmallVector<uint8_t, 64> dependents(const Graph& graph, std::span<const ValueId>
 
 namespace {
 
-std::shared_ptr<Graph> excerpt(const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
-                               bool effects) {
+std::shared_ptr<Graph> subgraph(const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
+                                bool effects) {
   auto graph = std::make_shared<Graph>();
-  build_excerpt(*graph, from, given, wanted, effects);
+  build_subgraph(*graph, from, given, wanted, effects);
   return graph;
 }
 
-std::shared_ptr<Halves> differentiate(const Graph& graph, std::span<const Tensor> constants,
-                                      std::span<const uint8_t> followed) {
-  auto halves = std::make_shared<Halves>();
-  halves->variables = variables_read(graph);
-  halves->followed.assign(followed.begin(), followed.end());
-  halves->outputs = graph.outputs.size();
+std::shared_ptr<JointParts> differentiate(const Graph& graph, std::span<const Tensor> constants,
+                                          std::span<const uint8_t> tracked) {
+  auto parts = std::make_shared<JointParts>();
+  parts->variables = variables_read(graph);
+  parts->tracked.assign(tracked.begin(), tracked.end());
+  parts->outputs = graph.outputs.size();
   const size_t inputs = graph.inputs.size();
   Graph joint;
   std::vector<ValueId> primal, cotangents, results, wanted;
   {
     EnterStage stage(&joint);
-    PauseRecording unheard;
+    PauseRecording unrecorded;
     Tensors in;
     for (ValueId v : graph.inputs)
       in.push_back(joint.add_input({graph.values[v].tensor.dtype(), graph.values[v].tensor.shape()}));
@@ -68,12 +68,12 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::span<const Tensor
     tape.start();
     SmallVector<ValueIndex, 8> targets, sources;
     for (size_t i = 0; i < in.size(); ++i) {
-      if (i >= inputs || followed[i]) tape.watch(in[i]);
+      if (i >= inputs || tracked[i]) tape.watch(in[i]);
       sources.push_back(tape.find(in[i]));
     }
-    for (size_t k = 0; k < halves->variables.size(); ++k) {
-      if (followed[inputs + k]) tape.watch(*halves->variables[k]);
-      sources.push_back(tape.find(*halves->variables[k]));
+    for (size_t k = 0; k < parts->variables.size(); ++k) {
+      if (tracked[inputs + k]) tape.watch(*parts->variables[k]);
+      sources.push_back(tape.find(*parts->variables[k]));
     }
     Tensors out = interpret(graph, {given, in, graph.outputs, true}, [&](ValueId v, const Tensor& t) {
       if (graph.values[v].tensor.symbolic()) joint.import(graph.values[v].tensor, t);
@@ -83,8 +83,8 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::span<const Tensor
     SmallVector<Spec, 4> specs;
     SmallVector<Tensor, 8> dy;
     for (size_t i = 0; i < out.size(); ++i) {
-      if (tape.find(out[i]) == kNotFollowed) continue;
-      halves->flowing.push_back(int(i));
+      if (tape.find(out[i]) == kUntracked) continue;
+      parts->flowing.push_back(int(i));
       targets.push_back(tape.find(out[i]));
       specs.push_back({out[i].dtype(), out[i].shape()});
       dy.push_back(joint.add_input(specs.back()));
@@ -93,14 +93,14 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::span<const Tensor
     BlockVector<Cotangent> flow = tape.gradient(targets, specs, dy, sources);
     for (size_t i = 0; i < flow.size(); ++i) {
       if (!flow[i]) continue;
-      halves->reached.push_back(int(i));
-      halves->by_rows.push_back(bool(flow[i].indices));
+      parts->reached.push_back(int(i));
+      parts->by_rows.push_back(bool(flow[i].indices));
       wanted.push_back(joint.id_of(flow[i].values));
       if (flow[i].indices) wanted.push_back(joint.id_of(flow[i].indices));
     }
   }
-  halves->constants = Tensors(constants);
-  // The cut: what the backward half takes from the forward half.
+  parts->constants = Tensors(constants);
+  // The cut: what the backward part takes from the forward part.
   const SmallVector<uint8_t, 64> backward = dependents(joint, cotangents);
   std::vector<uint8_t> crosses(joint.values.size(), 0);
   auto cross = [&](ValueId v) { crosses[v] |= !backward[v] && joint.values[v].node != Value::kConstant; };
@@ -115,12 +115,12 @@ std::shared_ptr<Halves> differentiate(const Graph& graph, std::span<const Tensor
     given.push_back(v);
     forward_outputs.push_back(v);
     auto input = std::find(primal.begin(), primal.end(), v);
-    halves->residual_inputs.push_back(input == primal.end() ? -1 : int(input - primal.begin()));
+    parts->residual_inputs.push_back(input == primal.end() ? -1 : int(input - primal.begin()));
   }
-  halves->forward = excerpt(joint, primal, forward_outputs, true);
+  parts->forward = subgraph(joint, primal, forward_outputs, true);
   given.insert(given.end(), cotangents.begin(), cotangents.end());
-  halves->backward = excerpt(joint, given, wanted, false);
-  return halves;
+  parts->backward = subgraph(joint, given, wanted, false);
+  return parts;
 }
 
 bool same_tensors(std::span<const Tensor> a, std::span<const Tensor> b) {
@@ -128,11 +128,11 @@ bool same_tensors(std::span<const Tensor> a, std::span<const Tensor> b) {
                     [](const Tensor& x, const Tensor& y) { return x.body() == y.body(); });
 }
 
-// A call that tapes hear of. A tape inside another one differentiates the halves again, so there is one level of halves
+// A call that tapes record. A tape inside another one differentiates the parts again, so there is one level of parts
 // per tape: those of the graph, those of their forward half, and so on.
 struct CallPlan {
   std::shared_ptr<Graph> graph;  // only if there are no levels: the plan is kept with the graph otherwise
-  std::vector<std::shared_ptr<Halves>> levels;
+  std::vector<std::shared_ptr<JointParts>> levels;
   std::weak_ptr<Graph> called;  // the graph as it was traced, for explanations
   size_t outputs(size_t level) const {
     return level == 0 ? levels[0]->outputs : levels[level - 1]->forward->outputs.size();
@@ -142,10 +142,10 @@ struct CallPlan {
 
 // What is kept with a graph.
 struct Derivatives {
-  Tensors constants;                     // that may be followed
+  Tensors constants;                     // that may be tracked
   std::vector<VariableBody*> variables;  // that are read
   bool repeatable = true;                // running the graph again gives the same and does nothing else
-  std::vector<std::shared_ptr<Halves>> halves;
+  std::vector<std::shared_ptr<JointParts>> parts;
   std::vector<std::shared_ptr<CallPlan>> calls;
   std::vector<std::shared_ptr<Graph>> specialised;
 };
@@ -168,44 +168,44 @@ Derivatives& derivatives_of(Graph& graph) {
 }
 
 std::shared_ptr<CallPlan> call_plan(const std::shared_ptr<Graph>& graph, std::span<const Tensor> constants,
-                                    std::span<const uint8_t> followed, size_t order) {
+                                    std::span<const uint8_t> tracked, size_t order) {
   Derivatives& d = derivatives_of(*graph);
   for (const auto& plan : d.calls)
-    if (plan->levels.size() == order && std::ranges::equal(plan->levels[0]->followed, followed) &&
+    if (plan->levels.size() == order && std::ranges::equal(plan->levels[0]->tracked, tracked) &&
         same_tensors(plan->levels[0]->constants, constants))
       return plan;
   auto plan = std::make_shared<CallPlan>();
   plan->called = graph;
-  plan->levels.push_back(halves_of(*graph, constants, followed));
+  plan->levels.push_back(joint_parts_of(*graph, constants, tracked));
   while (plan->levels.size() < order) {
-    // The constants are inputs of the forward half.
+    // The constants are inputs of the forward part.
     Graph& forward = *plan->levels.back()->forward;
-    std::vector<uint8_t> sources(followed.begin(), followed.begin() + std::ptrdiff_t(graph->inputs.size()));
+    std::vector<uint8_t> sources(tracked.begin(), tracked.begin() + std::ptrdiff_t(graph->inputs.size()));
     sources.resize(forward.inputs.size(), 1);
     for (VariableBody* v : variables_read(forward)) {
       size_t at = size_t(std::find(d.variables.begin(), d.variables.end(), v) - d.variables.begin());
-      sources.push_back(followed[graph->inputs.size() + at]);
+      sources.push_back(tracked[graph->inputs.size() + at]);
     }
-    plan->levels.push_back(halves_of(forward, {}, sources));
+    plan->levels.push_back(joint_parts_of(forward, {}, sources));
   }
   keep(derivatives_of(*graph).calls, plan);
   return plan;
 }
 
-// The part of the backward half that gives the wanted ones of what is reached.
-const std::shared_ptr<Graph>& backward_part(Halves& halves, std::span<const uint8_t> wanted) {
-  if (std::ranges::find(wanted, 0) == wanted.end()) return halves.backward;
-  for (auto& [has, graph] : halves.parts)
+// The part of the backward part that gives the wanted ones of what is reached.
+const std::shared_ptr<Graph>& backward_part(JointParts& parts, std::span<const uint8_t> wanted) {
+  if (std::ranges::find(wanted, 0) == wanted.end()) return parts.backward;
+  for (auto& [has, graph] : parts.partial_backwards)
     if (std::ranges::equal(has, wanted)) return graph;
-  const Graph& whole = *halves.backward;
+  const Graph& whole = *parts.backward;
   std::vector<ValueId> outputs;
   for (size_t k = 0, next = 0; k < wanted.size(); ++k, ++next) {
     if (wanted[k]) outputs.push_back(whole.outputs[next]);
-    if (halves.by_rows[k] && ++next && wanted[k]) outputs.push_back(whole.outputs[next]);
+    if (parts.by_rows[k] && ++next && wanted[k]) outputs.push_back(whole.outputs[next]);
   }
-  keep(halves.parts,
-       std::pair(std::vector<uint8_t>(wanted.begin(), wanted.end()), excerpt(whole, whole.inputs, outputs, false)));
-  return halves.parts.back().second;
+  keep(parts.partial_backwards,
+       std::pair(std::vector<uint8_t>(wanted.begin(), wanted.end()), subgraph(whole, whole.inputs, outputs, false)));
+  return parts.partial_backwards.back().second;
 }
 
 constexpr struct : Keys {
@@ -234,7 +234,7 @@ void differentiate_again(RuleContext& c, const CallPlan& plan) {
   });
 }
 
-// Inputs of the call are those of the graph, constants, and variables, which are there only to be followed.
+// Inputs of the call are those of the graph, constants, and variables, which are there only to be tracked.
 Op call_entry(Keep keep) {
   return Op{
       .name = "PartitionedCall",
@@ -256,14 +256,14 @@ Op call_entry(Keep keep) {
               if (c.has_dy(j))
                 while (level < plan.levels.size() && size_t(j) >= plan.outputs(level)) ++level;
             if (level == plan.levels.size()) return differentiate_again(c, plan);
-            Halves& halves = *plan.levels[level];
-            size_t tensors = halves.forward->inputs.size();
+            JointParts& parts = *plan.levels[level];
+            size_t tensors = parts.forward->inputs.size();
             const auto& variables = plan.levels[0]->variables;
             SmallVector<int, 8> sources;
             SmallVector<uint8_t, 16> wanted;
-            for (int source : halves.reached) {
+            for (int source : parts.reached) {
               if (size_t(source) >= tensors) {
-                auto it = std::find(variables.begin(), variables.end(), halves.variables[size_t(source) - tensors]);
+                auto it = std::find(variables.begin(), variables.end(), parts.variables[size_t(source) - tensors]);
                 source = int(tensors) + int(it - variables.begin());
               }
               sources.push_back(source);
@@ -271,13 +271,13 @@ Op call_entry(Keep keep) {
             }
             SmallVector<Tensor, 8> in;
             for (size_t j = plan.outputs(level); j < plan.outputs(level + 1); ++j) in.push_back(c.y(int(j)));
-            for (int j : halves.flowing) in.push_back(c.dy(j));
-            std::shared_ptr<Graph> backward = backward_part(halves, {wanted.begin(), wanted.size()});
+            for (int j : parts.flowing) in.push_back(c.dy(j));
+            std::shared_ptr<Graph> backward = backward_part(parts, {wanted.begin(), wanted.size()});
             Tensors dx = call_graph(backward, in);
             for (size_t k = 0, next = 0; k < wanted.size(); ++k) {
               if (!wanted[k]) continue;
               Tensor& values = dx[next++];
-              if (halves.by_rows[k])
+              if (parts.by_rows[k])
                 c.set_rows(sources[k], values, dx[next++]);
               else
                 c.set(sources[k], values);
@@ -303,12 +303,13 @@ CalledGraph graph_called(const Op& op, const Params& params) {
 
 const std::vector<VariableBody*>& known_variables_read(Graph& graph) { return derivatives_of(graph).variables; }
 
-std::shared_ptr<Halves> halves_of(Graph& graph, std::span<const Tensor> constants, std::span<const uint8_t> followed) {
-  for (const auto& h : derivatives_of(graph).halves)
-    if (std::ranges::equal(h->followed, followed) && same_tensors(h->constants, constants)) return h;
-  std::shared_ptr<Halves> halves = differentiate(graph, constants, followed);
-  keep(derivatives_of(graph).halves, halves);
-  return halves;
+std::shared_ptr<JointParts> joint_parts_of(Graph& graph, std::span<const Tensor> constants,
+                                           std::span<const uint8_t> tracked) {
+  for (const auto& h : derivatives_of(graph).parts)
+    if (std::ranges::equal(h->tracked, tracked) && same_tensors(h->constants, constants)) return h;
+  std::shared_ptr<JointParts> parts = differentiate(graph, constants, tracked);
+  keep(derivatives_of(graph).parts, parts);
+  return parts;
 }
 
 std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>& graph, std::span<const Tensor> inputs) {
@@ -325,18 +326,18 @@ std::shared_ptr<Graph> specialised(const std::shared_ptr<Graph>& graph, std::spa
   Tensors in;
   for (const Tensor& t : inputs) in.push_back(special->add_input({t.dtype(), t.shape()}));
   EnterStage stage(special.get());
-  PauseRecording unheard;
+  PauseRecording unrecorded;
   for (const Tensor& t : interpret(*graph, in)) special->outputs.push_back(special->id_of(t));
   keep(d.specialised, special);
   return special;
 }
 
 // The nodes of a graph become nodes of another one. In a graph of TensorFlow 1 only what somebody asks for runs: there
-// each output waits for all effects of the function.
+// each output depends on all effects of the function.
 static Tensors call_into(Graph& stage, const Graph& graph, std::span<const Tensor> inputs) {
   size_t first = stage.nodes.size();
   Tensors out = interpret(graph, inputs);
-  if (!stage.takes_everything()) return out;
+  if (!stage.graph_mode()) return out;
   std::vector<int> effects;
   for (size_t i = first; i < stage.nodes.size(); ++i)
     if (stage.nodes[i].op && stage.nodes[i].op->effect) effects.push_back(int(i));
@@ -361,25 +362,25 @@ Tensors call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> 
       if (std::ranges::find(changing, v) == changing.end()) changing.push_back(v);
     return call_into(*static_cast<Graph*>(state.stage), *graph, inputs);
   }
-  SmallVector<const Recorder*, 4> listening;
+  SmallVector<const Recorder*, 4> attached;
   for (const Recorder* r : state.recorders)
-    if (!r->only_events()) listening.push_back(r);
-  if (listening.empty()) return run_graph(*graph, inputs);
+    if (!r->only_events()) attached.push_back(r);
+  if (attached.empty()) return run_graph(*graph, inputs);
   Derivatives& d = derivatives_of(*graph);
   SmallVector<Tensor, 8> in;
   Tensors constants;
-  auto anyone_follows = [&](const Tensor& t) {
-    return std::any_of(listening.begin(), listening.end(), [&](const Recorder* r) { return r->watches(t); });
+  auto is_tracked_by_any = [&](const Tensor& t) {
+    return std::any_of(attached.begin(), attached.end(), [&](const Recorder* r) { return r->watches(t); });
   };
   for (const Tensor& t : inputs) in.push_back(t);
   for (const Tensor& t : d.constants)
-    if (anyone_follows(t)) constants.push_back(t), in.push_back(t);
+    if (is_tracked_by_any(t)) constants.push_back(t), in.push_back(t);
   for (VariableBody* v : d.variables) in.push_back(read_variable(*v));
-  // One level for each tape that follows something. A tape that may be asked about its own gradients runs the graph
+  // One level for each tape that tracks something. A tape that may be asked about its own gradients runs the graph
   // again.
   size_t order = 0;
   bool asked_again = false;
-  for (const Recorder* r : listening) {
+  for (const Recorder* r : attached) {
     if (std::none_of(in.begin(), in.end(), [&](const Tensor& t) { return r->watches(t); })) continue;
     if (r->forward()) return interpret(*graph, inputs);
     ++order;
@@ -387,12 +388,12 @@ Tensors call_graph(const std::shared_ptr<Graph>& graph, std::span<const Tensor> 
   }
   constexpr size_t kMostLevels = 3;
   if (order > kMostLevels || (asked_again && !d.repeatable)) return interpret(*graph, inputs);
-  SmallVector<uint8_t, 16> followed;
+  SmallVector<uint8_t, 16> tracked;
   for (size_t i = 0; i < in.size(); ++i)
-    if (i < inputs.size() || i >= inputs.size() + constants.size()) followed.push_back(anyone_follows(in[i]));
+    if (i < inputs.size() || i >= inputs.size() + constants.size()) tracked.push_back(is_tracked_by_any(in[i]));
   std::shared_ptr<CallPlan> plan;
   if (order > 0) {
-    plan = call_plan(graph, constants, {followed.begin(), followed.size()}, order);
+    plan = call_plan(graph, constants, {tracked.begin(), tracked.size()}, order);
   } else {
     plan = std::make_shared<CallPlan>();
     plan->graph = graph;

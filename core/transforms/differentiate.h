@@ -4,25 +4,26 @@
 
 namespace tapeflow {
 
-// A graph cut in two: the forward half also gives, after the graph's outputs, what the backward half needs (residuals).
-// What a gradient may be asked for, the sources, are the graph's inputs, then `constants`, then `variables`.
-struct Halves {
-  Tensors constants;  // of the graph, that were followed: inputs of the forward half after the others
+// The joint graph, cut into forward and backward parts: the forward part also gives, after the graph's outputs, what
+// the backward part needs (residuals). What a gradient may be asked for, the sources, are the graph's inputs, then
+// `constants`, then `variables`.
+struct JointParts {
+  Tensors constants;                     // of the graph, that were tracked: inputs of the forward part after the others
   std::vector<VariableBody*> variables;  // that the graph reads
-  std::vector<uint8_t> followed;         // per source
+  std::vector<uint8_t> tracked;          // per source
   std::shared_ptr<Graph> forward, backward;
   size_t outputs = 0;                // of the original graph
   std::vector<int> residual_inputs;  // per residual: the input that it is, or -1
-  SmallVector<int, 8> flowing;       // outputs that have a cotangent, which are the last inputs of the backward half
-  // Sources that have a gradient: the outputs of the backward half, in which rows are followed by their numbers.
+  SmallVector<int, 8> flowing;       // outputs that have a cotangent, which are the last inputs of the backward part
+  // Sources that have a gradient: the outputs of the backward part, in which rows are followed by their numbers.
   SmallVector<int, 8> reached;
   SmallVector<bool, 8> by_rows;
   std::vector<std::pair<std::vector<uint8_t>, std::shared_ptr<Graph>>>
-      parts;  // of the backward half: some outputs alone
+      partial_backwards;  // of the backward part: some outputs alone
 };
 
-// The halves of a graph, kept with it. `followed` is per input and then per variable read.
-std::shared_ptr<Halves> halves_of(Graph&, std::span<const Tensor> constants, std::span<const uint8_t> followed);
+// The parts of a graph, kept with it. `tracked` is per input and then per variable read.
+std::shared_ptr<JointParts> joint_parts_of(Graph&, std::span<const Tensor> constants, std::span<const uint8_t> tracked);
 // Variables with a gradient that a graph reads itself.
 std::vector<VariableBody*> variables_read(const Graph&);
 const std::vector<VariableBody*>& known_variables_read(Graph&);  // kept with the graph, which does not change any more
@@ -40,7 +41,7 @@ struct CalledGraph {
 CalledGraph graph_called(const Op&, const Params&);
 
 // Runs a graph: into the stage, if there is one; as a recorded operation whose gradients are graphs of their own, if a
-// tape follows an input or a variable; straight ahead otherwise. Gives the graph's outputs.
+// tape tracks an input or a variable; straight ahead otherwise. Gives the graph's outputs.
 Tensors call_graph(const std::shared_ptr<Graph>&, std::span<const Tensor> inputs);
 
 }  // namespace tapeflow

@@ -9,9 +9,9 @@ namespace tapeflow {
 namespace {
 
 // The backward pass over the nodes of one graph: the one that gets the new nodes, or one around it.
-class Walk {
+class BackwardPass {
  public:
-  Walk(Graph& graph, int level, RuleOverride override_rule)
+  BackwardPass(Graph& graph, int level, RuleOverride override_rule)
       : graph_(graph),
         level_(level),
         override_(override_rule),
@@ -89,7 +89,7 @@ class Walk {
              "). gradient registry has no entry for: ", op.name);
       RuleContext context{op, params, x, y, {}, nullptr, dy, wanted, {}, {}};
       context.result.resize(inputs.size());
-      if (waits(context))
+      if (must_defer(context))
         defer_rule(context);
       else
         op.vjp(context);
@@ -122,55 +122,55 @@ std::vector<ValueId> readings(const Graph& graph, const VariableBody& v, bool ou
 // capture: usefulness goes inwards through captures, cotangents go outwards.
 class Levels {
  public:
-  using Places = std::vector<std::pair<Walk*, ValueId>>;
+  using Places = std::vector<std::pair<BackwardPass*, ValueId>>;
   Levels(Graph& graph, RuleOverride override_rule) {
-    for (Graph* g = &graph; g; g = g->outer()) walks_.emplace_back(*g, int(walks_.size()), override_rule);
+    for (Graph* g = &graph; g; g = g->outer()) passes_.emplace_back(*g, int(passes_.size()), override_rule);
   }
 
   // The value that a tensor is: in the graph that made it, or in every graph if it is a constant.
   Places find(const Tensor& t) {
     Places result;
-    for (Walk& walk : walks_)
-      if (!t.symbolic() || walk.graph().owns(t)) result.emplace_back(&walk, walk.graph().id_of(t));
-    if (result.empty()) result.emplace_back(&walks_[0], walks_[0].graph().id_of(t));
+    for (BackwardPass& pass : passes_)
+      if (!t.symbolic() || pass.graph().owns(t)) result.emplace_back(&pass, pass.graph().id_of(t));
+    if (result.empty()) result.emplace_back(&passes_[0], passes_[0].graph().id_of(t));
     return result;
   }
   Places readings_of(const VariableBody& v) {
     Places result;
-    for (Walk& walk : walks_)
-      for (ValueId id : readings(walk.graph(), v, &walk == &walks_.back())) result.emplace_back(&walk, id);
+    for (BackwardPass& pass : passes_)
+      for (ValueId id : readings(pass.graph(), v, &pass == &passes_.back())) result.emplace_back(&pass, id);
     return result;
   }
   void find_useful() {
-    for (size_t i = walks_.size(); i-- > 0;) {
-      for_each_capture(walks_[i], [&](ValueId own, Walk& outer, ValueId captured) {
-        if (outer.useful(captured)) walks_[i].set_useful(own);
+    for (size_t i = passes_.size(); i-- > 0;) {
+      for_each_capture(passes_[i], [&](ValueId own, BackwardPass& outer, ValueId captured) {
+        if (outer.useful(captured)) passes_[i].set_useful(own);
       });
-      walks_[i].find_useful();
+      passes_[i].find_useful();
     }
   }
   void go_back() {
-    for (Walk& walk : walks_) {
-      walk.go_back();
-      for_each_capture(walk, [&](ValueId own, Walk& outer, ValueId captured) {
-        if (walk.at(own) && !walk.stopped(own) && outer.useful(captured)) outer.receive(captured, walk.at(own));
+    for (BackwardPass& pass : passes_) {
+      pass.go_back();
+      for_each_capture(pass, [&](ValueId own, BackwardPass& outer, ValueId captured) {
+        if (pass.at(own) && !pass.stopped(own) && outer.useful(captured)) outer.receive(captured, pass.at(own));
       });
     }
   }
 
  private:
-  template <class Use> void for_each_capture(Walk& walk, Use use) {
-    const Graph& graph = walk.graph();
+  template <class Use> void for_each_capture(BackwardPass& pass, Use use) {
+    const Graph& graph = pass.graph();
     size_t first = graph.inputs.size() - graph.captures.size();
     for (size_t k = 0; k < graph.captures.size(); ++k) {
       const Tensor captured = graph.captures[k];
       ValueId own = graph.inputs[first + k];
-      if (!walk.knows(own)) continue;  // captured by a rule
-      for (Walk& outer : walks_)
+      if (!pass.knows(own)) continue;  // captured by a rule
+      for (BackwardPass& outer : passes_)
         if (outer.graph().owns(captured)) use(own, outer, captured.body()->symbol().value);
     }
   }
-  std::vector<Walk> walks_;
+  std::vector<BackwardPass> passes_;
 };
 
 }  // namespace
@@ -178,7 +178,7 @@ class Levels {
 std::vector<Cotangent> graph_gradients(Graph& graph, std::span<const Tensor> targets,
                                        std::span<const Tensor> cotangents, std::span<const Source> sources,
                                        std::span<const Tensor> stops, RuleOverride override_rule) {
-  // The walks count the values, so all that are asked for come first.
+  // The passes count the values, so all that are asked for come first.
   auto introduce = [&](const Tensor& t) {
     graph.id_of(t);
     for (Graph* g = graph.outer(); g && !t.symbolic(); g = g->outer()) g->id_of(t);
@@ -191,21 +191,21 @@ std::vector<Cotangent> graph_gradients(Graph& graph, std::span<const Tensor> tar
   std::vector<Levels::Places> values;
   for (const Source& s : sources) {
     values.push_back(s.variable ? levels.readings_of(*s.variable) : levels.find(s.value));
-    for (auto [walk, v] : values.back()) walk->add_source(v);
+    for (auto [pass, v] : values.back()) pass->add_source(v);
   }
   for (const Tensor& t : stops)
-    for (auto [walk, v] : levels.find(t)) walk->stop_at(v);
+    for (auto [pass, v] : levels.find(t)) pass->stop_at(v);
   levels.find_useful();
   for (size_t i = 0; i < targets.size(); ++i) {
-    auto [walk, v] = levels.find(targets[i]).front();
-    walk->start(v, cotangents[i]);
+    auto [pass, v] = levels.find(targets[i]).front();
+    pass->start(v, cotangents[i]);
   }
   levels.go_back();
   std::vector<Cotangent> result;
   for (const auto& found : values) {
     Cotangent total;
-    for (auto [walk, v] : found)
-      if (walk->at(v)) accumulate(total, walk->at(v), walk->graph().values[v].tensor.shape());
+    for (auto [pass, v] : found)
+      if (pass->at(v)) accumulate(total, pass->at(v), pass->graph().values[v].tensor.shape());
     result.push_back(total);
   }
   return result;

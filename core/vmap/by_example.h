@@ -1,7 +1,7 @@
 // Jacobians of a value per example. Where element i of the target depends on example i alone, the cotangent for element
-// i is zero but for the rows of that example, in every value of the backward pass that has the examples in front. These
-// rows alone, one example after the other, take the place of a cotangent for each element: the backward pass runs once,
-// as for a gradient, until it sums over the examples.
+// i is zero but for the rows of that example, in every value of the backward pass that has the examples as leading
+// dimension. These rows alone, one example after the other, take the place of a cotangent for each element: the
+// backward pass runs once, as for a gradient, until it sums over the examples.
 #pragma once
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace tapeflow {
 // What each node of a backward graph does with the examples.
 struct ExampleStructure {
   std::vector<SmallVector<bool, 4>> cut_inputs;  // by node that sums over examples: the inputs that are cut; else empty
-  std::vector<bool> by_row;                      // by output: it has the examples in front
+  std::vector<bool> by_row;                      // by output: the examples are its leading dimension
 };
 
 // For a graph whose first input is the cotangent of a target with one element for each example. Nothing if examples

@@ -15,7 +15,7 @@ SmallVector<Tensor, 4> find_rows_of_tangents(const Call& call, std::span<const T
   bool traced = true;
   {
     EnterStage stage(&graph);
-    PauseRecording unheard;
+    PauseRecording unrecorded;
     SmallVector<Tensor, 4> one;
     for (const Tensor& t : x_dot) {
       one.push_back(t ? graph.add_input({t.dtype(), t.shape().slice(1, t.rank())}) : Tensor());

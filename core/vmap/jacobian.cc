@@ -1,6 +1,7 @@
-// Jacobians, in one of three ways. Eagerly, the traced walk runs for one chunk of rows after the other. While tracing,
-// it becomes nodes of the graph, if the shape of the target is known and one chunk is enough; otherwise one node,
-// JacobianRows, that does all this when the shape is there. A walk that cannot be traced is made again for every row.
+// Jacobians, computed in one of three forms. Eagerly, the traced backward pass runs for one chunk of rows after the
+// other. While tracing, it becomes nodes of the graph, if the shape of the target is known and one chunk is enough;
+// otherwise one node, JacobianRows, that does all this when the shape is there. A pass that cannot be traced runs again
+// for every row.
 #include "vmap/jacobian.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "autodiff/deferred.h"
 #include "ops/ops.h"
 #include "vmap/by_example.h"
+#include "vmap/graph_op.h"
 
 namespace tapeflow {
 namespace {
@@ -17,28 +19,29 @@ namespace {
 // A few rows cost less without a graph.
 constexpr int64_t kRowsWorthTracing = 4;
 
-// The walk back as a graph: inputs are the cotangent of the target and what is captured, outputs are the gradients of
-// the sources that are reached.
-struct Walk {
+// The backward back as a graph: inputs are the cotangent of the target and what is captured, outputs are the gradients
+// of the sources that are reached.
+struct BackwardGraph {
   std::shared_ptr<Graph> graph;
   SmallVector<bool, 8> reached;
 };
 
-// `everything`: operations on values that are there become nodes too, so that open recorders hear of them as the graph
+// `everything`: operations on values that are there become nodes too, so that open recorders see them as the graph
 // runs.
-bool trace_walk(Tape& tape, const JacobianRequest& request, bool everything, Walk& walk) {
-  walk.graph = std::make_shared<Graph>(static_cast<Graph*>(thread_state().stage), everything);
-  walk.graph->names_nodes = false;
-  EnterStage stage(walk.graph.get());
-  PauseRecording unheard;
+bool trace_backward(Tape& tape, const JacobianRequest& request, bool everything, BackwardGraph& backward) {
+  backward.graph = std::make_shared<Graph>(static_cast<Graph*>(thread_state().stage), everything);
+  backward.graph->names_nodes = false;
+  EnterStage stage(backward.graph.get());
+  PauseRecording unrecorded;
   Spec spec{request.like.dtype(), request.like.shape()};
-  Tensor dy = walk.graph->add_input(spec);
+  Tensor dy = backward.graph->add_input(spec);
   try {
     BlockVector<Cotangent> flow =
         tape.gradient(std::span(&request.target, 1), std::span(&spec, 1), std::span(&dy, 1), request.sources, true);
     for (size_t s = 0; s < flow.size(); ++s) {
-      walk.reached.push_back(bool(flow[s]));
-      if (flow[s]) walk.graph->outputs.push_back(walk.graph->id_of(densified(flow[s], request.source_shapes[s])));
+      backward.reached.push_back(bool(flow[s]));
+      if (flow[s])
+        backward.graph->outputs.push_back(backward.graph->id_of(densified(flow[s], request.source_shapes[s])));
     }
   } catch (const Error&) {
     forget_error();
@@ -55,7 +58,7 @@ Rows rows_of_target(const Shape& target, bool by_example) {
   return {examples, examples ? target.elements() / examples : 0};
 }
 
-// What is captured, the values of the way forward, stands for values of the way back whose size was not known while
+// What is captured, the values of the forward pass, stands for values of the backward pass whose size was unknown while
 // tracing.
 int64_t chunk_of(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, int64_t wanted,
                  int64_t rows) {
@@ -113,8 +116,8 @@ bool runs_once(const Graph& graph, const Tensor& like, std::span<const Tensor> c
   return chunk_of(graph, like, captures, chunk, rows) == rows || structure_of(graph, like, by_example);
 }
 
-Tensors run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example,
-                 int64_t wanted_chunk) {
+Tensors run_backward(const Graph& graph, const Tensor& like, std::span<const Tensor> captures, bool by_example,
+                     int64_t wanted_chunk) {
   Rows rows = rows_of_target(like.shape(), by_example);
   if (const auto structure = structure_of(graph, like, by_example)) {
     Tensors result;
@@ -136,7 +139,7 @@ Tensors run_walk(const Graph& graph, const Tensor& like, std::span<const Tensor>
   return result;
 }
 
-// ---- the operation JacobianRows: inputs are the target and the captures of the walk
+// ---- the operation JacobianRows: inputs are the target and the captures of the backward graph
 
 struct RowsPlan {
   std::shared_ptr<Graph> graph;
@@ -159,7 +162,7 @@ Tensors run_plan(const Params& params, std::span<const Tensor> in) {
   const RowsPlan& plan = plan_of(params);
   const Tensor& like = in[0];
   if (rows_of_target(like.shape(), plan.by_example).count > 0)
-    return run_walk(*plan.graph, like, in.subspan(1), plan.by_example, plan.chunk);
+    return run_backward(*plan.graph, like, in.subspan(1), plan.by_example, plan.chunk);
   Tensors result;
   for (ValueId v : plan.graph->outputs) {
     const Tensor& t = plan.graph->values[v].tensor;
@@ -181,7 +184,7 @@ bool expand(Call& call) {
   return true;
 }
 
-const Op& rows_op = define_inner(Op{
+const Op& rows_op = define_graph_op<run_plan>(Op{
     .name = "JacobianRows",
     .arguments = {tensors("target_and_captures", any_dtype)},
     .infer_staged =
@@ -192,30 +195,17 @@ const Op& rows_op = define_inner(Op{
             call.returns(t.dtype(), joined_shape(call.in[0].shape(), t.shape(), plan.by_example));
           }
         },
-    .kernel =
-        [](Call& call) {
-          PauseRecording unheard;
-          for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
-        },
-    .makes_outputs = true,
-    .vjp =
-        [](RuleContext& c) {
-          differentiate_run(c, [&](std::span<const Tensor> in) { return run_plan(c.params, in); });
-        },
-    .keep = keep_everything,
-    .stateful = true,
     .expand = expand,
-    .rule_needs_values = true,
 });
 
-Tensors spread_over(const SmallVector<bool, 8>& reached, Tensors found) {
+Tensors at_reached(const SmallVector<bool, 8>& reached, Tensors found) {
   Tensors result;
   size_t next = 0;
   for (bool yes : reached) result.push_back(yes ? std::move(found[next++]) : Tensor());
   return result;
 }
 
-Tensors walk_for_every_row(Tape& tape, const JacobianRequest& request) {
+Tensors backward_for_every_row(Tape& tape, const JacobianRequest& request) {
   const Tensor& like = request.like;
   Spec spec{like.dtype(), like.shape()};
   Rows rows = rows_of_target(like.shape(), request.by_example);
@@ -251,25 +241,27 @@ Tensors find_jacobian(Tape& tape, const JacobianRequest& request) {
   bool staged = thread_state().stage, known = request.like.size() >= 0;
   Rows rows = known ? rows_of_target(request.like.shape(), request.by_example) : Rows{1, -1};
   if (known && rows.count == 0) return empty_jacobian(tape, request);
-  Walk walk;
+  BackwardGraph backward;
   bool few = known && rows.count < kRowsWorthTracing;
-  if (few || !trace_walk(tape, request, is_recording(), walk)) {
+  if (few || !trace_backward(tape, request, is_recording(), backward)) {
     if (!known)
       fail(ErrorKind::value,
-           "GradientTape.jacobian: the shape of the target must be known here, since a rule on the way back cannot be "
+           "GradientTape.jacobian: the shape of the target must be known here, since a rule of the backward pass "
+           "cannot be "
            "traced");
-    return walk_for_every_row(tape, request);
+    return backward_for_every_row(tape, request);
   }
-  const Graph& graph = *walk.graph;
+  const Graph& graph = *backward.graph;
   bool at_once = !staged || (known && runs_once(graph, request.like, graph.captures, request.by_example, request.chunk,
                                                 rows.count));
   if (at_once)
-    return spread_over(walk.reached, run_walk(graph, request.like, graph.captures, request.by_example, request.chunk));
+    return at_reached(backward.reached,
+                      run_backward(graph, request.like, graph.captures, request.by_example, request.chunk));
   SmallVector<Tensor, 8> in{request.like};
   for (const Tensor& t : graph.captures) in.push_back(t);
-  auto plan = std::make_shared<RowsPlan>(walk.graph, request.by_example, request.chunk);
+  auto plan = std::make_shared<RowsPlan>(backward.graph, request.by_example, request.chunk);
   Tensors out = run_all(rows_op, in, {Param(std::static_pointer_cast<void>(plan))});
-  return spread_over(walk.reached, std::move(out));
+  return at_reached(backward.reached, std::move(out));
 }
 
 }  // namespace tapeflow

@@ -1,4 +1,4 @@
-// Jacobians: the walk back of a tape, traced once into a graph and run for many cotangents at a time.
+// Jacobians: the backward pass of a tape, traced once into a graph and run for many cotangents at a time.
 #pragma once
 #include "graph/graph.h"
 
@@ -14,7 +14,7 @@ struct JacobianRequest {
 };
 constexpr int64_t kChunkBytes = 4 << 20;
 
-// For each source the derivatives of all elements of the target, in the shape of the target followed by that of the
+// For each source the derivatives of all elements of the target, in the shape of the target tracked by that of the
 // source (by example: of which the first dimension is left out); empty where there is no path.
 Tensors find_jacobian(Tape&, const JacobianRequest&);
 

@@ -30,13 +30,13 @@ const RowPlan& plan_of(const Params& params) { return params[inner_params.plan];
 // The parameters with symbolic ones replaced by what is known of them now; `at(k)` gives the k-th.
 template <class At> Params params_with(const RowPlan& plan, const Params& own, At at) {
   if (plan.places.empty()) return own;
-  Params told = Params::sized(own.size());
-  for (int p = 0; p < int(own.size()); ++p) told.mutable_at(p) = own.at(p);
+  Params resolved = Params::sized(own.size());
+  for (int p = 0; p < int(own.size()); ++p) resolved.mutable_at(p) = own.at(p);
   for (size_t k = 0; k < plan.places.size(); ++k) {
     int place = plan.places[k];
-    told.mutable_at(place) = resolved_param(own.at(place), at(k));
+    resolved.mutable_at(place) = resolved_param(own.at(place), at(k));
   }
-  return told;
+  return resolved;
 }
 
 // Once for every row; the results stacked.
@@ -68,7 +68,7 @@ bool trace_rows(const RowPlan& plan, const Params& own, std::span<const Tensor> 
   BatchedValues given;
   {
     EnterStage stage(&graph);
-    PauseRecording unheard;
+    PauseRecording unrecorded;
     SmallVector<Tensor, 4> one;
     for (size_t i = 0; i < in.size(); ++i) {
       if (plan.batched[i]) {
@@ -135,9 +135,10 @@ bool run_by_rule(const RowPlan& plan, const Params& own, std::span<const Tensor>
   bool any = std::count(first, params_from, true) > 0, params_alike = std::count(params_from, end, true) == 0;
   BatchRule rule = any && params_alike ? plan.op->batch : nullptr;
   if (!rule) return false;
-  Params told = params_with(plan, own, [&](size_t k) { return in[plan.inputs + k]; });
-  if (told.has_tensor()) return false;
-  BatchCall call{*plan.op, told, in.subspan(0, plan.inputs), std::span(plan.batched.begin(), plan.inputs), plan.rows};
+  Params resolved = params_with(plan, own, [&](size_t k) { return in[plan.inputs + k]; });
+  if (resolved.has_tensor()) return false;
+  BatchCall call{*plan.op, resolved, in.subspan(0, plan.inputs), std::span(plan.batched.begin(), plan.inputs),
+                 plan.rows};
   if (!rule(call)) return false;
   for (size_t k : plan.used) result.push_back(call.same_for_all ? for_all_rows(call.out[k], plan.rows) : call.out[k]);
   return true;
@@ -174,11 +175,11 @@ const Op& batched_op = define_inner(Op{
         [](Call& call) {
           const RowPlan& plan = plan_of(call.params);
           for (const Spec& s : plan.specs)
-            call.returns(s.dtype, s.shape.known_rank() ? with_rows_in_front(plan.rows, s.shape) : Shape::unknown());
+            call.returns(s.dtype, s.shape.known_rank() ? with_batch_dimension(plan.rows, s.shape) : Shape::unknown());
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           for (Tensor& t : run_rows(call.params, call.in)) call.out.push_back(std::move(t));
         },
     .makes_outputs = true,

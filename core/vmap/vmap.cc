@@ -1,4 +1,4 @@
-// Running graphs for many rows at once: the walk over the nodes, and the random numbers that rows draw.
+// Running graphs under vmap: the run over the nodes, and the random numbers that rows draw.
 #include "vmap/vmap.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ const Op& advance_rows_op = define_inner(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           SmallVector<Tensor, 8> keys, counters;
           Tensor state = call.in[0];
           for (int64_t row = 0; row < call.params[advance_params.rows]; ++row) {
@@ -61,7 +61,7 @@ const Op& advance_rows_op = define_inner(Op{
     .stateful = true,
 });
 
-// ---- the walk
+// ---- the run
 
 // It draws, writes, or calls Python for an effect.
 bool differs_by_row(const Node& node) {

@@ -1,10 +1,11 @@
-// A graph for many rows as one operation, BatchedCall, for when the number of rows is not known while tracing. Inputs
-// are those of the graph, of which some have the rows in front, or 1, if they are the same for all rows.
+// vmap of a graph as one operation, BatchedCall, for when the number of rows is not known while tracing. Inputs
+// are those of the graph, of which some have the leading batch dimension, or 1, if they are the same for all rows.
 #include <algorithm>
 
 #include "autodiff/deferred.h"
 #include "op/batching.h"
 #include "ops/ops.h"
+#include "vmap/graph_op.h"
 #include "vmap/vmap.h"
 
 namespace tapeflow {
@@ -45,7 +46,7 @@ Tensors run_plan(const Params& params, std::span<const Tensor> in) {
       if (t.size() < 0)
         fail(ErrorKind::invalid_argument,
              "vectorized_map: there are no slices, and the shape of the result is not known without them: ", t.shape());
-      result.push_back(zeros(t.dtype(), with_rows_in_front(0, t.shape())));
+      result.push_back(zeros(t.dtype(), with_batch_dimension(0, t.shape())));
     }
     return result;
   }
@@ -65,7 +66,7 @@ bool expand(Call& call) {
   return true;
 }
 
-const Op& batched_call_op = define_inner(Op{
+const Op& batched_call_op = define_graph_op<run_plan>(Op{
     .name = "BatchedCall",
     .arguments = {tensors("args", any_dtype)},
     .infer_staged =
@@ -74,23 +75,10 @@ const Op& batched_call_op = define_inner(Op{
           int64_t rows = count_rows(plan, call.in);
           for (ValueId v : plan.graph->outputs) {
             const Tensor& t = plan.graph->values[v].tensor;
-            call.returns(t.dtype(), t.shape().known_rank() ? with_rows_in_front(rows, t.shape()) : Shape::unknown());
+            call.returns(t.dtype(), t.shape().known_rank() ? with_batch_dimension(rows, t.shape()) : Shape::unknown());
           }
         },
-    .kernel =
-        [](Call& call) {
-          PauseRecording unheard;
-          for (Tensor& t : run_plan(call.params, call.in)) call.out.push_back(std::move(t));
-        },
-    .makes_outputs = true,
-    .vjp =
-        [](RuleContext& c) {
-          differentiate_run(c, [&](std::span<const Tensor> in) { return run_plan(c.params, in); });
-        },
-    .keep = keep_everything,
-    .stateful = true,
     .expand = expand,
-    .rule_needs_values = true,
 });
 
 }  // namespace

@@ -321,7 +321,7 @@ class Graph(_Context):
     def call(self, inputs: Sequence[Any], /) -> list[Any]:
         """Runs the graph as one operation."""
     def node(self, number: int, /) -> tuple[Any, ...]:
-        """What can be told of a node."""
+        """A description of a node."""
     def set_node_name(self, number: int, name: str, /) -> None: ...
     def add_placeholder(self, dtype: Any, shape: Any, name: str, /) -> Any:
         """A tensor that has to be fed."""

@@ -116,7 +116,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
 
 @public("config.set_visible_devices", "config.experimental.set_visible_devices")
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Notes which devices are visible; the processor computes in any case.
+    """Sets which devices are visible; the processor computes in any case.
 
     >>> tf.config.set_visible_devices([], "GPU")
     >>> tf.config.get_visible_devices("GPU")

@@ -20,7 +20,7 @@ def get_jit() -> str:
 
 @public("config.optimizer.set_jit")
 def set_jit(enabled: bool | str) -> None:
-    """Notes whether functions shall be compiled; there is no compiler, so it has no effect.
+    """Sets whether functions shall be compiled; there is no compiler, so it has no effect.
 
     >>> tf.config.optimizer.set_jit(False)
     >>> tf.config.optimizer.get_jit()
@@ -41,7 +41,7 @@ def get_experimental_options() -> dict[str, Any]:
 
 @public("config.optimizer.set_experimental_options")
 def set_experimental_options(options: dict[str, Any]) -> None:
-    """Notes options of TensorFlow's graph optimizer, which have no effect.
+    """Sets options of TensorFlow's graph optimizer, which have no effect.
 
     >>> tf.config.optimizer.set_experimental_options({"constant_folding": True})
     >>> tf.config.optimizer.get_experimental_options()["constant_folding"]

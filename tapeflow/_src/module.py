@@ -50,7 +50,7 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
 
     def __enter__(self) -> str:
         graph = _core.current_graph()
-        if graph is not None and graph.takes_everything:
+        if graph is not None and graph.graph_mode:
             self._outer.append((graph, graph.scope))
             return str(graph.enter_name_scope(self._name))
         outer, name = _scopes.prefix, self._name
@@ -68,12 +68,12 @@ class name_scope:  # noqa: N801  TensorFlow's name for it
             return
         _scopes.prefix = outer
         graph = _core.current_graph()
-        if graph is not None and not graph.takes_everything:
+        if graph is not None and not graph.graph_mode:
             _leave_mark(graph)
 
 
 def _mark_scope(graph: Any, name: str) -> None:
-    """Notes in the graph of a function that the nodes from here on stand in a scope; they are named when asked for."""
+    """Records in the graph of a function that the nodes from here on are in a scope; their names are made on demand."""
     open_scopes = graph.__dict__.setdefault("open_scopes", [""])
     inner = name if not name or name[-1] == "/" else _core.Graph.unique_name(graph, open_scopes[-1] + name) + "/"
     open_scopes.append(inner)
@@ -101,7 +101,7 @@ def current_name_scope() -> str:
 def variable_name_prefix() -> str:
     """What the name of a new variable begins with: empty, or the path of the scope and a slash."""
     graph = _core.current_graph()
-    return graph.scope if graph is not None and graph.takes_everything else _scopes.prefix
+    return graph.scope if graph is not None and graph.graph_mode else _scopes.prefix
 
 
 _PLAIN = (str, bytes, int, float, complex, type(None), type)  # values that hold nothing to save
@@ -190,10 +190,10 @@ class Module(AutoTrackable):
         """The values among the attributes for which `predicate` holds, with their paths if asked for.
 
         Attributes come in alphabetical order; those of submodules follow after the module's own. Without paths each
-        value comes once; with paths, once for each way that leads to it.
+        value comes once; with paths, once for each path that leads to it.
         """
-        walk = _Walk(recursive, predicate, attribute_traversal_key, with_path, expand_composites)
-        return walk.visit(self, ())
+        traversal = _Traversal(recursive, predicate, attribute_traversal_key, with_path, expand_composites)
+        return traversal.visit(self, ())
 
     @classmethod
     def with_name_scope(cls, method: Method) -> Method:
@@ -207,7 +207,7 @@ class Module(AutoTrackable):
         return method_in_scope  # type: ignore[return-value]
 
 
-class _Walk:
+class _Traversal:
     """One pass over a module; `seen` keeps the values met so far, `inside` the modules on the present path."""
 
     def __init__(

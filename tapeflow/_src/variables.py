@@ -99,7 +99,7 @@ def _wrap_creator(creator: Callable[..., Any], next_creator: Callable[..., Any])
 def session_graph() -> Any:
     """The graph of TensorFlow 1 that is being built, perhaps from inside a branch or function; None without one."""
     graph = _core.current_graph()
-    while graph is not None and not graph.takes_everything:
+    while graph is not None and not graph.graph_mode:
         graph = graph.outer
     return graph
 

@@ -13,7 +13,7 @@ def test_notes_are_bounded():
     with tf.GradientTape() as tape:
         for _ in range(50_000):
             c + 1.0
-    assert len(tape._notes()) < 20_000
+    assert len(tape._events()) < 20_000
     assert tape._records() == []
 
 

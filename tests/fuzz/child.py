@@ -6,6 +6,7 @@ that the parent knows which one did. Every call is made eagerly, under two tapes
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import random
@@ -133,5 +134,5 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     where = os.path.abspath(sys.argv[2])
-    os.chdir(tempfile.mkdtemp())
-    {"calls": fuzz, "readers": fuzz_readers}[sys.argv[1]](where, *map(int, sys.argv[3:7]))
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # some calls write files
+        {"calls": fuzz, "readers": fuzz_readers}[sys.argv[1]](where, *map(int, sys.argv[3:7]))

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import doctest
 import io
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,14 +66,15 @@ def all_seeds() -> list[Seed]:
     """One seed or more for every public function that is fuzzed, in the order of the paths."""
     seeds: list[Seed] = [(f"raw_ops.{name}", [], arguments) for name, arguments in CALLS]
     seen: set[int] = set()
-    for path, value in public_definitions():
-        if not callable(value) or id(value) in seen or is_left_out(path) or path.startswith("raw_ops."):
-            continue
-        if isinstance(value, type):
-            continue
-        seen.add(id(value))
-        found = list(_from_examples(path, value.__doc__ or ""))
-        seeds += found or [(path, [tf.constant([[1.0, -2.0], [0.5, 3.0]])], {})]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # examples write files
+        for path, value in public_definitions():
+            if not callable(value) or id(value) in seen or is_left_out(path) or path.startswith("raw_ops."):
+                continue
+            if isinstance(value, type):
+                continue
+            seen.add(id(value))
+            found = list(_from_examples(path, value.__doc__ or ""))
+            seeds += found or [(path, [tf.constant([[1.0, -2.0], [0.5, 3.0]])], {})]
     return sorted((seed for seed in seeds if not is_left_out(seed[0])), key=lambda seed: seed[0])
 
 

@@ -285,7 +285,7 @@ others: dict[str, Callable[..., Any]] = {
     "Fourier": _fourier(np.fft.fftn, np.fft.ifftn),
     "FourierToReal": lambda x, rank, n: np.fft.irfftn(x, [*x.shape[x.ndim - rank : -1], n], axes=range(-rank, 0)),
     "GatherNd": _gather_nd,
-    "GatherSpread": lambda dy, i, shape, axis, batch: _transposed(lambda x: _gather(x, i, axis, batch), shape, dy),
+    "GatherGrad": lambda dy, i, shape, axis, batch: _transposed(lambda x: _gather(x, i, axis, batch), shape, dy),
     "GatherV2": _gather,
     "EnsureShape": lambda x, shape: x,
     "GetItem": _item,

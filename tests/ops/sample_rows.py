@@ -298,7 +298,7 @@ builders_by_name: dict[str, list[Builder]] = {
         lambda m: call(m(3, 2), m.index(3, 4, 1)),
         lambda m: call(m(2, 3), m.index(3, 2, 1), 1),
     ],
-    "GatherSpread": [
+    "GatherGrad": [
         lambda m: call(m(2, 4), m.index(3, 4), [2, 3], 1, 0),
         lambda m: call(m(2, 2), m.index(3, 2, 2), [2, 3], 1, 1),
         lambda m: call(m(9), m.index(2, 9), [2], 0, 0),

@@ -1,4 +1,4 @@
-// Owns the choice among the ways to make a matrix product: own kernel or library, one thread or several.
+// Owns the choice among the methods for a matrix product: own kernel or library, one thread or several.
 #include "kernels/linalg/gemm.h"
 
 #include <algorithm>
@@ -28,13 +28,7 @@ template <> struct KernelTypeOf<int64_t> {
 template <class T> constexpr bool is_complex = false;
 template <class T> constexpr bool is_complex<std::complex<T>> = true;
 
-template <class T> SerialGemm<T> choose_kernel() {
-#if defined(__x86_64__)
-  if (instruction_set() == InstructionSet::avx512) return avx512::serial_gemm<T>();
-  if (instruction_set() == InstructionSet::avx2) return avx2::serial_gemm<T>();
-#endif
-  return baseline::serial_gemm<T>();
-}
+template <class T> SerialGemm<T> choose_kernel() { return TAPEFLOW_OF_THIS_MACHINE(serial_gemm<T>()); }
 
 template <class T> struct Product {
   bool transpose_a, transpose_b;

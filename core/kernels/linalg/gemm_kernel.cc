@@ -444,8 +444,8 @@ template <class T> void multiply_by_dots(int64_t m, int64_t n, int64_t k, const 
   }
 }
 
-// Compares the ways to multiply by a transposed B, in multiplications: whole vectors of columns or of rows are made,
-// and transposing an element costs as much as a few multiplications.
+// Compares the methods of multiplying by a transposed B, in multiplications: whole vectors of columns or of rows are
+// made, and transposing an element costs as much as a few multiplications.
 template <class T> bool turning_pays(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t transposing = 2 * (lanes<T> >= 16 ? 4 : lanes<T> >= 8 ? 3 : lanes<T> >= 4 ? 2 : 1);
   const int64_t depths = ceil_divide(k, panel_depth);

@@ -215,12 +215,7 @@ bool is_product(const ConvGeometry& g) {
 template <class T>
 bool conv_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Epilogue* epilogue) {
   const ConvGeometry g = in_three_dimensions(geometry);
-  const int64_t numbers = out_cells(g) * g.out_channels;
-  if (numbers == 0) return false;
-  if (in_cells(g) == 0 || g.in_channels == 0 || filter_taps(g) == 0) {
-    std::fill_n(y, numbers, T(0));
-    return false;
-  }
+  if (zero_result(g, y)) return false;
   if (is_product(g)) {
     return gemm<T>(false, false, out_cells(g), g.out_channels, g.in_channels, x, g.in_channels, filter, g.out_channels,
                    y, g.out_channels, false, epilogue);

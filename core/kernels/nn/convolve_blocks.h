@@ -25,16 +25,11 @@
 #include "base/scratch.h"
 #include "base/small_vector.h"
 #include "kernels/nn/convolve.h"
+#include "kernels/nn/window_geometry.h"
 
 namespace tapeflow::convolution {
 
-template <class T> const ConvKernels<T>& kernels() {
-#if defined(__x86_64__)
-  if (instruction_set() == InstructionSet::avx512) return avx512::conv_kernels<T>();
-  if (instruction_set() == InstructionSet::avx2) return avx2::conv_kernels<T>();
-#endif
-  return baseline::conv_kernels<T>();
-}
+template <class T> const ConvKernels<T>& kernels() { return TAPEFLOW_OF_THIS_MACHINE(conv_kernels<T>()); }
 
 inline int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -61,26 +56,22 @@ struct Axis {
 };
 using Axes = std::array<Axis, 3>;
 
-// The sizes with their dimensions moved to the right, so that the last one always is the innermost.
 inline ConvGeometry in_three_dimensions(const ConvGeometry& geometry) {
-  ConvGeometry g = geometry;
-  const int shift = 3 - geometry.rank;
-  for (int d = 0; d < 3; ++d) {
-    const bool real = d >= shift;
-    g.in[d] = real ? geometry.in[d - shift] : 1;
-    g.filter[d] = real ? geometry.filter[d - shift] : 1;
-    g.out[d] = real ? geometry.out[d - shift] : 1;
-    g.stride[d] = real ? geometry.stride[d - shift] : 1;
-    g.dilation[d] = real ? geometry.dilation[d - shift] : 1;
-    g.pad_before[d] = real ? geometry.pad_before[d - shift] : 0;
-  }
-  g.rank = 3;
-  return g;
+  return in_three_dimensions(geometry, &ConvGeometry::filter);
 }
 
 inline int64_t out_cells(const ConvGeometry& g) { return g.batch * g.out[0] * g.out[1] * g.out[2]; }
 inline int64_t in_cells(const ConvGeometry& g) { return g.batch * g.in[0] * g.in[1] * g.in[2]; }
 inline int64_t filter_taps(const ConvGeometry& g) { return g.filter[0] * g.filter[1] * g.filter[2]; }
+
+// Whether a forward pass has nothing to add up: then it writes zeros.
+template <class T> bool zero_result(const ConvGeometry& g, T* y) {
+  const int64_t numbers = out_cells(g) * g.out_channels;
+  if (numbers == 0) return true;
+  if (in_cells(g) != 0 && g.in_channels != 0 && filter_taps(g) != 0) return false;
+  std::fill_n(y, numbers, T(0));
+  return true;
+}
 
 inline Axes forward_axes(const ConvGeometry& g) {
   Axes axes;

@@ -13,8 +13,8 @@ namespace tapeflow {
 
 // A number with its derivative along one direction: the loss run on duals gives the Hessian times that direction.
 struct Dual {
-  double value, slope;
-  Dual(double v = 0, double s = 0) : value(v), slope(s) {}
+  double value, derivative;
+  Dual(double v = 0, double s = 0) : value(v), derivative(s) {}
 };
 
 namespace ctc {
@@ -25,11 +25,11 @@ inline double value_of(double x) { return x; }
 inline double value_of(Dual x) { return x.value; }
 
 inline double plus(double a, double b) { return a + b; }
-inline Dual plus(Dual a, Dual b) { return {a.value + b.value, a.slope + b.slope}; }
+inline Dual plus(Dual a, Dual b) { return {a.value + b.value, a.derivative + b.derivative}; }
 inline double minus(double a, double b) { return a - b; }
-inline Dual minus(Dual a, Dual b) { return {a.value - b.value, a.slope - b.slope}; }
+inline Dual minus(Dual a, Dual b) { return {a.value - b.value, a.derivative - b.derivative}; }
 inline double exponential(double a) { return std::exp(a); }
-inline Dual exponential(Dual a) { return {std::exp(a.value), std::exp(a.value) * a.slope}; }
+inline Dual exponential(Dual a) { return {std::exp(a.value), std::exp(a.value) * a.derivative}; }
 
 // log(exp(a) + exp(b))
 inline double log_add(double a, double b) {
@@ -40,7 +40,7 @@ inline Dual log_add(Dual a, Dual b) {
   if (a.value == kLogZero) return b;
   if (b.value == kLogZero) return a;
   double sum = log_add(a.value, b.value);
-  return {sum, a.slope * std::exp(a.value - sum) + b.slope * std::exp(b.value - sum)};
+  return {sum, a.derivative * std::exp(a.value - sum) + b.derivative * std::exp(b.value - sum)};
 }
 
 // Makes logits (times x classes) into log probabilities, in place.

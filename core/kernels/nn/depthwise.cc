@@ -73,12 +73,7 @@ template <class T> void correlate_lanewise(const ConvGeometry& g, const Axes& ax
 template <class T>
 bool depthwise_forward(const ConvGeometry& geometry, const T* x, const T* filter, T* y, const Epilogue* epilogue) {
   const ConvGeometry g = in_three_dimensions(geometry);
-  const int64_t numbers = out_cells(g) * g.out_channels;
-  if (numbers == 0) return false;
-  if (in_cells(g) == 0 || filter_taps(g) == 0) {
-    std::fill_n(y, numbers, T(0));
-    return false;
-  }
+  if (zero_result(g, y)) return false;
   correlate_lanewise<T>(g, forward_axes(g), x, g.in_channels, g.out_channels / g.in_channels, filter, 1, y, epilogue);
   return epilogue;
 }

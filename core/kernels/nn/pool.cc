@@ -9,38 +9,20 @@
 #include "base/instruction_set.h"
 #include "base/parallel.h"
 #include "base/small_vector.h"
+#include "kernels/nn/window_geometry.h"
 
 namespace tapeflow {
 namespace {
 
-// The sizes with their dimensions moved to the right, so that the last one always is the innermost.
 PoolGeometry in_three_dimensions(const PoolGeometry& geometry) {
-  PoolGeometry g = geometry;
-  const int shift = 3 - geometry.rank;
-  for (int d = 0; d < 3; ++d) {
-    const bool real = d >= shift;
-    g.in[d] = real ? geometry.in[d - shift] : 1;
-    g.window[d] = real ? geometry.window[d - shift] : 1;
-    g.out[d] = real ? geometry.out[d - shift] : 1;
-    g.stride[d] = real ? geometry.stride[d - shift] : 1;
-    g.dilation[d] = real ? geometry.dilation[d - shift] : 1;
-    g.pad_before[d] = real ? geometry.pad_before[d - shift] : 0;
-  }
-  g.rank = 3;
-  return g;
+  return in_three_dimensions(geometry, &PoolGeometry::window);
 }
 
 int64_t in_size(const PoolGeometry& g) { return g.in[0] * g.in[1] * g.in[2] * g.channels; }
 int64_t out_size(const PoolGeometry& g) { return g.out[0] * g.out[1] * g.out[2] * g.channels; }
 int64_t out_rows(const PoolGeometry& g) { return g.out[0] * g.out[1]; }
 
-template <class T> PoolKernels<T> kernels() {
-#if defined(__x86_64__)
-  if (instruction_set() == InstructionSet::avx512) return avx512::pool_kernels<T>();
-  if (instruction_set() == InstructionSet::avx2) return avx2::pool_kernels<T>();
-#endif
-  return baseline::pool_kernels<T>();
-}
+template <class T> PoolKernels<T> kernels() { return TAPEFLOW_OF_THIS_MACHINE(pool_kernels<T>()); }
 
 // One window of an image: the element positions of its cells inside the input, at channel 0, in scan order. They are
 // origin + offset[0..count); `output` is the position of the result.
@@ -247,15 +229,15 @@ template <class T>
 bool max_pool_backward(const PoolGeometry& geometry, const T* x, const T* dy, T* dx, const Epilogue* epilogue) {
   const PoolGeometry g = in_three_dimensions(geometry);
   const bool alone = disjoint(g), clear = !alone || !covered(g);
-  const auto spread = alone ? kernels<T>().max_backward_alone : kernels<T>().max_backward;
+  const auto scatter = alone ? kernels<T>().max_backward_alone : kernels<T>().max_backward;
   return for_each_channel_range<T>(g, epilogue, [&](int64_t image, int64_t begin, int64_t end) {
     const T* from = x + image * in_size(g) + begin;
     const T* given = dy + image * out_size(g) + begin;
     T* to = dx + image * in_size(g);
     if (clear) clear_channels(g, to, begin, end);
     for_each_run(g, 0, out_rows(g), [&](const Window& window, int64_t windows) {
-      spread(run_of(g, window, windows, end - begin), from + window.origin, given + window.output,
-             to + begin + window.origin);
+      scatter(run_of(g, window, windows, end - begin), from + window.origin, given + window.output,
+              to + begin + window.origin);
     });
   });
 }
@@ -313,13 +295,13 @@ template <class T> void avg_pool_forward(const PoolGeometry& geometry, const T* 
 template <class T> bool avg_pool_backward(const PoolGeometry& geometry, const T* dy, T* dx, const Epilogue* epilogue) {
   const PoolGeometry g = in_three_dimensions(geometry);
   const bool alone = disjoint(g), clear = !alone || !covered(g);
-  const auto spread = alone ? kernels<T>().average_backward_alone : kernels<T>().average_backward;
+  const auto scatter = alone ? kernels<T>().average_backward_alone : kernels<T>().average_backward;
   return for_each_channel_range<T>(g, epilogue, [&](int64_t image, int64_t begin, int64_t end) {
     const T* given = dy + image * out_size(g) + begin;
     T* to = dx + image * in_size(g);
     if (clear) clear_channels(g, to, begin, end);
     for_each_run(g, 0, out_rows(g), [&](const Window& window, int64_t windows) {
-      spread(run_of(g, window, windows, end - begin), given + window.output, to + begin + window.origin);
+      scatter(run_of(g, window, windows, end - begin), given + window.output, to + begin + window.origin);
     });
   });
 }

@@ -31,14 +31,10 @@ struct Tables {
 };
 
 Tables choose() {
-#if defined(__x86_64__)
-  if (instruction_set() == InstructionSet::avx512)
-    return {"avx512", &avx512::float_kernels, &avx512::double_kernels, &avx512::conversions, avx512::copy_kernel};
-  if (instruction_set() == InstructionSet::avx2)
-    return {"avx2", &avx2::float_kernels, &avx2::double_kernels, &avx2::conversions, avx2::copy_kernel};
-#endif
-  return {"baseline", &baseline::float_kernels, &baseline::double_kernels, &baseline::conversions,
-          baseline::copy_kernel};
+  static const char* names[] = {"baseline", "avx2", "avx512"};
+  return {names[int(instruction_set())], &TAPEFLOW_OF_THIS_MACHINE(float_kernels),
+          &TAPEFLOW_OF_THIS_MACHINE(double_kernels), &TAPEFLOW_OF_THIS_MACHINE(conversions),
+          TAPEFLOW_OF_THIS_MACHINE(copy_kernel)};
 }
 
 const Tables& tables() {

@@ -67,7 +67,7 @@ template <> struct Constants<float> {
   using Word = uint32_t;
   static constexpr int mantissa_bits = 23, exponent_bias = 127, least_exponent = -126;
   static constexpr float infinity = __builtin_inff(), nan = __builtin_nanf(""), smallest_normal = 0x1p-126f;
-  static constexpr float integer = 0x1p23f;  // from here on every float is a whole number
+  static constexpr float integer = 0x1p23f;  // from here on every float is an integer
 
   static constexpr float ln2_high = 0x1.62e4p-1f, ln2_low = 0x1.7f7d1cp-20f;  // high times an exponent is exact
   static constexpr float exp_least = -104, exp_most = 89;                     // beyond: 0 and infinity

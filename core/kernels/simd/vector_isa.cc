@@ -423,9 +423,9 @@ template <class T> constexpr VectorKernels<T> make_kernels() {
       .selu_grad = binary<T, [](V dy, V y) { return y < T(0) ? dy * (y + selu_scale_alpha<V>) : dy * selu_scale<V>; }>,
       .softplus_grad = binary<T, [](V dy, V x) { return dy * sigmoid(x); }>,
       .softsign_grad = binary<T, [](V dy, V x) { return dy / ((abs(x) + T(1)) * (abs(x) + T(1))); }>,
-      .silu_grad = binary<T, [](V dy, V x) { return dy * silu_slope(x); }>,
-      .gelu_tanh_grad = binary<T, [](V dy, V x) { return dy * gelu_tanh_slope(x); }>,
-      .gelu_erf_grad = binary<T, [](V dy, V x) { return dy * gelu_erf_slope(x); }>,
+      .silu_grad = binary<T, [](V dy, V x) { return dy * silu_derivative(x); }>,
+      .gelu_tanh_grad = binary<T, [](V dy, V x) { return dy * gelu_tanh_derivative(x); }>,
+      .gelu_erf_grad = binary<T, [](V dy, V x) { return dy * gelu_erf_derivative(x); }>,
 
       .axpy = axpy<T>,
       .sum = sum<T>,

@@ -75,10 +75,10 @@ template <class V> TAPEFLOW_INLINE V gate(V x, V a, Element<V> most, const Expon
 }
 
 // d/dx of x sigmoid(v): s + x s (1 - s) v', by e = e^-|v|: s (1 - s) = e / (1+e)²
-template <class V> TAPEFLOW_INLINE V gate_slope(V x, V a, V v_slope, const Exponential<V>& exponential) {
+template <class V> TAPEFLOW_INLINE V gate_derivative(V x, V a, V v_derivative, const Exponential<V>& exponential) {
   V e = exponential.small();
   V r = Element<V>(1) / (e + Element<V>(1));
-  return r * fma(copysign(a, x) * e, r * v_slope, x < Element<V>(0) ? e : splat<V>(1));
+  return r * fma(copysign(a, x) * e, r * v_derivative, x < Element<V>(0) ? e : splat<V>(1));
 }
 
 template <class V> TAPEFLOW_INLINE V silu(V x) {
@@ -86,9 +86,9 @@ template <class V> TAPEFLOW_INLINE V silu(V x) {
   return gate(x, a, C<V>::silu_most, exponential(-a));
 }
 
-template <class V> TAPEFLOW_INLINE V silu_slope(V x) {
+template <class V> TAPEFLOW_INLINE V silu_derivative(V x) {
   V a = at_most(abs(x), C<V>::silu_most);
-  return gate_slope(x, a, splat<V>(1), exponential(-a));
+  return gate_derivative(x, a, splat<V>(1), exponential(-a));
 }
 
 // e^-v for v = sqrt(8/pi) (a + 0.044715 a³): gelu(x) = x sigmoid(v). v goes up to 800, so its rounding error,
@@ -110,9 +110,9 @@ template <class V> TAPEFLOW_INLINE V gelu_tanh(V x) {
   return gate(x, a, C<V>::gelu_tanh_most, gelu_exponential(a));
 }
 
-template <class V> TAPEFLOW_INLINE V gelu_tanh_slope(V x) {
+template <class V> TAPEFLOW_INLINE V gelu_tanh_derivative(V x) {
   V a = at_most(abs(x), C<V>::gelu_tanh_most);
-  return gate_slope(x, a, fma(a * a, 3 * C<V>::gelu_3, C<V>::gelu_1), gelu_exponential(a));
+  return gate_derivative(x, a, fma(a * a, 3 * C<V>::gelu_3, C<V>::gelu_1), gelu_exponential(a));
 }
 
 // ---- Logarithms -------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ template <class V> TAPEFLOW_INLINE V gelu_erf(V x) {
 }
 
 // Phi(x) + x phi(x)
-template <class V> TAPEFLOW_INLINE V gelu_erf_slope(V x) {
+template <class V> TAPEFLOW_INLINE V gelu_erf_derivative(V x) {
   V a = at_most(abs(x), C<V>::gelu_erf_most);
   V e = gaussian(a, Element<V>(0.5)).small();
   V tail = e * normal_tail(a);

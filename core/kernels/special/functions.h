@@ -16,10 +16,10 @@ void digamma_floats(const float* x, float* y, int64_t n);
 
 constexpr double kFullTolerance = 5e-17, kFloatTolerance = 1e-10;
 
-double igamma(double a, double x, double tolerance);        // the regularized lower incomplete gamma function P(a, x)
-double igammac(double a, double x, double tolerance);       // 1 - P(a, x), exact where it is small
-double igamma_slope(double a, double x, double tolerance);  // dP/da
-double igamma_bend(double a, double x, double tolerance);   // d^2P/da^2
+double igamma(double a, double x, double tolerance);         // the regularized lower incomplete gamma function P(a, x)
+double igammac(double a, double x, double tolerance);        // 1 - P(a, x), exact where it is small
+double igamma_grad_a(double a, double x, double tolerance);  // dP/da
+double igamma_bend(double a, double x, double tolerance);    // d^2P/da^2
 double betainc(double a, double b, double x, double tolerance);  // the regularized incomplete beta function I_x(a, b)
 
 double erfinv(double x, double tolerance);

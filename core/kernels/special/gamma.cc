@@ -15,31 +15,31 @@ namespace {
 
 // A number with its first derivative, and with the second one if Bends.
 template <bool Bends> struct Jet {
-  double value, slope = 0, bend = 0;
-  explicit Jet(double v, double s = 0, double b = 0) : value(v), slope(s), bend(b) {}
+  double value, derivative = 0, second = 0;
+  explicit Jet(double v, double s = 0, double b = 0) : value(v), derivative(s), second(b) {}
 };
 template <bool N> Jet<N> operator+(Jet<N> a, Jet<N> b) {
-  return Jet<N>(a.value + b.value, a.slope + b.slope, N ? a.bend + b.bend : 0);
+  return Jet<N>(a.value + b.value, a.derivative + b.derivative, N ? a.second + b.second : 0);
 }
 template <bool N> Jet<N> operator-(Jet<N> a, Jet<N> b) {
-  return Jet<N>(a.value - b.value, a.slope - b.slope, N ? a.bend - b.bend : 0);
+  return Jet<N>(a.value - b.value, a.derivative - b.derivative, N ? a.second - b.second : 0);
 }
 template <bool N> Jet<N> operator*(Jet<N> a, Jet<N> b) {
-  return Jet<N>(a.value * b.value, a.slope * b.value + a.value * b.slope,
-                N ? a.bend * b.value + 2 * a.slope * b.slope + a.value * b.bend : 0);
+  return Jet<N>(a.value * b.value, a.derivative * b.value + a.value * b.derivative,
+                N ? a.second * b.value + 2 * a.derivative * b.derivative + a.value * b.second : 0);
 }
 template <bool N> Jet<N> operator/(Jet<N> a, Jet<N> b) {
-  double inverse = 1 / b.value, value = a.value * inverse, slope = (a.slope - value * b.slope) * inverse;
-  return Jet<N>(value, slope, N ? (a.bend - 2 * slope * b.slope - value * b.bend) * inverse : 0);
+  double inverse = 1 / b.value, value = a.value * inverse, derivative = (a.derivative - value * b.derivative) * inverse;
+  return Jet<N>(value, derivative, N ? (a.second - 2 * derivative * b.derivative - value * b.second) * inverse : 0);
 }
 template <bool N> Jet<N> exp_of(Jet<N> a) {
   double e = std::exp(a.value);
-  return Jet<N>(e, e * a.slope, N ? e * (a.slope * a.slope + a.bend) : 0);
+  return Jet<N>(e, e * a.derivative, N ? e * (a.derivative * a.derivative + a.second) : 0);
 }
 bool negligible(double term, double total, double tolerance) { return std::abs(term) <= tolerance * std::abs(total); }
 template <bool N> bool negligible(Jet<N> term, Jet<N> total, double tolerance) {
-  return negligible(term.value, total.value, tolerance) && negligible(term.slope, total.slope, tolerance) &&
-         (!N || negligible(term.bend, total.bend, tolerance));
+  return negligible(term.value, total.value, tolerance) && negligible(term.derivative, total.derivative, tolerance) &&
+         (!N || negligible(term.second, total.second, tolerance));
 }
 double value_of(double a) { return a; }
 template <bool N> double value_of(Jet<N> a) { return a.value; }
@@ -134,7 +134,7 @@ double digamma(double x) {
   return ((x - root) - root_rest) * chebyshev(kDigammaRoot, 2 * x - 3) + shift;
 }
 
-// The derivative of digamma for x > 0: Euler and Maclaurin's series from 10 on, and the way there.
+// The derivative of digamma for x > 0: Euler and Maclaurin's series from 10 on, and the recurrence up to there.
 static double trigamma(double x) {
   double sum = 0;
   for (; x < 10; x += 1) sum += 1 / (x * x);
@@ -156,7 +156,7 @@ double zeta(double s, double q) {
     if (q == 0 && !whole(s)) return kInfinity;
     if (!whole(s) || s == kInfinity) return kNaN;
     if (whole(q)) return std::fmod(s, 2) == 0 ? kInfinity : kNaN;
-    // The sum over all whole numbers, less the part below q; (q + k)^-s is odd or even.
+    // The sum over all integers, less the part below q; (q + k)^-s is odd or even.
     double part = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
     return hurwitz(s, part) + sign * (hurwitz(s, 1 - part) - hurwitz(s, 1 - q));
   }
@@ -262,8 +262,8 @@ Bent uniform_upper(double a, double x) {
   double root = std::sqrt(a / 2);
   Bent scaled = eta * Bent(root, root / (2 * a), -root / (4 * a * a));
   double density = -2 * std::numbers::inv_sqrtpi * std::exp(-scaled.value * scaled.value);
-  Bent tail(std::erfc(scaled.value), density * scaled.slope,
-            density * (scaled.bend - 2 * scaled.value * scaled.slope * scaled.slope));
+  Bent tail(std::erfc(scaled.value), density * scaled.derivative,
+            density * (scaled.second - 2 * scaled.value * scaled.derivative * scaled.derivative));
   Bent inverse = Bent(1) / at;
   Bent sum =
       polynomial(kTemme0, eta) +
@@ -291,7 +291,7 @@ bool gamma_limit(double a, double x, double* lower) {
 template <class T> T lower_jet(double a, double x, double tolerance) {
   if (uniform(a, x)) {
     Bent upper = uniform_upper(a, x);
-    return T(1 - upper.value, -upper.slope, -upper.bend);
+    return T(1 - upper.value, -upper.derivative, -upper.second);
   }
   return x <= 1 || x <= a ? gamma_series<T>(a, x, tolerance) : T(1) - gamma_fraction<T>(a, x, tolerance);
 }
@@ -319,16 +319,16 @@ double igammac(double a, double x, double tolerance) {
   return x <= 1 || x <= a ? 1 - gamma_series<double>(a, x, tolerance) : gamma_fraction<double>(a, x, tolerance);
 }
 
-double igamma_slope(double a, double x, double tolerance) {
+double igamma_grad_a(double a, double x, double tolerance) {
   double limit;
   if (gamma_limit(a, x, &limit)) return std::isnan(limit) ? kNaN : 0;
-  return lower_jet<Jet<false>>(a, x, tolerance).slope;
+  return lower_jet<Jet<false>>(a, x, tolerance).derivative;
 }
 
 double igamma_bend(double a, double x, double tolerance) {
   double limit;
   if (gamma_limit(a, x, &limit)) return std::isnan(limit) ? kNaN : 0;
-  return lower_jet<Jet<true>>(a, x, tolerance).bend;
+  return lower_jet<Jet<true>>(a, x, tolerance).second;
 }
 
 // ---- incomplete beta

@@ -88,7 +88,7 @@ const Op& broadcast_to_op = define(Op{
     .batch =
         [](BatchCall& c) {
           const Ints& shape = c.params[broadcast_to_params.shape];
-          return c.run_same({c.with_rank(0, int(shape.size()))}, {Param(in_front(c.rows, shape))});
+          return c.run_same({c.with_rank(0, int(shape.size()))}, {Param(prepended(c.rows, shape))});
         },
     .names = {"broadcast_to"},
     .doc = R"(Repeated to a larger shape by the rules of broadcasting.
@@ -183,7 +183,7 @@ const Op& tile_op = define(Op{
           c.set(0, reduce_sum(reshape(c.dy(), wide), repeated, false));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
-    .batch = [](BatchCall& c) { return c.run_same({c.in[0]}, {Param(in_front(1, c.params[tile_params.multiples]))}); },
+    .batch = [](BatchCall& c) { return c.run_same({c.in[0]}, {Param(prepended(1, c.params[tile_params.multiples]))}); },
     .names = {"tile"},
     .doc = R"(`input` repeated `multiples` times along each dimension.
 

@@ -99,6 +99,7 @@ const Op& cast_op = define(Op{
     .batch = batch_leading,
     .elements = Elements::of_input,
     .advice = "Integers and bools have no gradient: stay with floating point.",
+    .non_finite = {"The value does not fit the dtype: scale it (loss scaling), or stay in float32."},
 });
 
 }  // namespace

@@ -10,8 +10,7 @@ namespace tapeflow {
 // Elements can only be made of a shape that is known.
 static void require_known(const Shape& shape) {
   if (!shape.fully_known())
-    fail(ErrorKind::needs_value, "a tensor of shape ", shape,
-         " cannot be made while tracing: its shape is not known yet");
+    fail(ErrorKind::needs_value, "a tensor of shape ", shape, " cannot be made while tracing: its shape is unknown");
 }
 Tensor zeros(DType dtype, const Shape& shape) {
   require_known(shape);

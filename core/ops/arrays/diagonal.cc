@@ -144,6 +144,15 @@ const Op& diag_part_op = define(Op{
     .batch = batch_leading_but_last,
 });
 
+// Writes the diagonals of all matrices, which have `size` elements together.
+template <class T> void write_diagonals(const Band& band, const T* from, T* to, int64_t size) {
+  const int64_t matrix = band.rows * band.columns, taken = band.count() * band.length;
+  for (int64_t i = 0; matrix && i < size / matrix; ++i, from += taken, to += matrix)
+    band.each([&](int64_t at, int64_t in, int64_t n, int64_t) {
+      for (int64_t j = 0; j < n; ++j) to[at + j * (band.columns + 1)] = from[in + j];
+    });
+}
+
 constexpr struct : Keys {
   Key<Ints> k = next("k");
   Key<int64_t> num_rows = next("num_rows"), num_cols = next("num_cols");
@@ -175,11 +184,7 @@ const Op& diag_op = define(Op{
             const T* from = static_cast<const T*>(x.raw());
             T* to = static_cast<T*>(y.mutable_raw());
             std::fill(to, to + y.size(), *static_cast<const T*>(call.in[1].raw()));
-            int64_t size = band.rows * band.columns, taken = band.count() * band.length;
-            for (int64_t i = 0; size && i < y.size() / size; ++i, from += taken, to += size)
-              band.each([&](int64_t at, int64_t in, int64_t n, int64_t) {
-                for (int64_t j = 0; j < n; ++j) to[at + j * (band.columns + 1)] = from[in + j];
-              });
+            write_diagonals(band, from, to, y.size());
           });
         },
     .vjp =
@@ -220,11 +225,7 @@ const Op& set_diag_op = define(Op{
             const T* from = static_cast<const T*>(d.raw());
             T* to = static_cast<T*>(y.mutable_raw());
             std::copy_n(static_cast<const T*>(x.raw()), x.size(), to);
-            int64_t size = band.rows * band.columns, taken = band.count() * band.length;
-            for (int64_t i = 0; size && i < y.size() / size; ++i, from += taken, to += size)
-              band.each([&](int64_t at, int64_t in, int64_t n, int64_t) {
-                for (int64_t j = 0; j < n; ++j) to[at + j * (band.columns + 1)] = from[in + j];
-              });
+            write_diagonals(band, from, to, y.size());
           });
         },
     .vjp =

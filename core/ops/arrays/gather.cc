@@ -11,7 +11,7 @@
 namespace tapeflow {
 namespace {
 
-extern const Op& gather_spread_op;
+extern const Op& gather_grad_op;
 
 struct GatherPlan {
   int axis, batch_dims;
@@ -114,7 +114,7 @@ const Op& gather_op = define(Op{
             for (int i = 1; i < x.rank(); ++i) rows.append(x[i]);
             return c.set_rows(0, reshape(c.dy(), rows), reshape(indices, {indices.size()}));
           }
-          c.set_scatter_add(0, gather_spread_op, std::array{c.dy(), indices},
+          c.set_scatter_add(0, gather_grad_op, std::array{c.dy(), indices},
                             {Param(x), Param(int64_t(axis)), Param(batch_dims)});
         },
     .jvp =
@@ -146,12 +146,12 @@ const Op& gather_op = define(Op{
 constexpr struct : Keys {
   Key<Ints> shape = next("shape");
   Key<int64_t> axis = next("axis"), batch_dims = next("batch_dims");
-} gather_spread_params;
+} gather_grad_params;
 // Adds the rows of dy to those of x that they were gathered from.
 template <class T> void add_gathered(const Call& call, const Shape& shape, Compute<T>* x) {
   const T* from = call.in[0].data<T>();
-  GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params[gather_spread_params.axis],
-                             call.params[gather_spread_params.batch_dims]);
+  GatherPlan g = plan_gather("gather", shape, call.in[1].shape(), call.params[gather_grad_params.axis],
+                             call.params[gather_grad_params.batch_dims]);
   const Positions index = checked_indices("gather", call.in[1], g.limit);
   parallel_for(g.batches * g.outer, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, g.count * g.inner)),
                [&](int64_t begin, int64_t end) {
@@ -163,15 +163,13 @@ template <class T> void add_gathered(const Call& call, const Shape& shape, Compu
 }
 
 // The transpose of gather.
-const Op& gather_spread_op = define(Op{
-    .name = "GatherSpread",
-    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints(gather_spread_params.shape),
-                  integer(gather_spread_params.axis), integer(gather_spread_params.batch_dims)},
-    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(gather_spread_params.shape)); },
+const Op& gather_grad_op = define(Op{
+    .name = "GatherGrad",
+    .arguments = {tensor("dy", numbers), index_tensor("indices"), ints(gather_grad_params.shape),
+                  integer(gather_grad_params.axis), integer(gather_grad_params.batch_dims)},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(gather_grad_params.shape)); },
     .infer_staged =
-        [](Call& call) {
-          call.returns(call.in[0].dtype(), known_shape(call.params.value(gather_spread_params.shape)));
-        },
+        [](Call& call) { call.returns(call.in[0].dtype(), known_shape(call.params.value(gather_grad_params.shape))); },
     .kernel =
         [](Call& call) {
           const Tensor& x = call.out[0];
@@ -192,19 +190,19 @@ const Op& gather_spread_op = define(Op{
     .vjp =
         [](RuleContext& c) {
           if (c.wants(0))
-            c.set(0, gather(c.dy(), c.x(1), c.params[gather_spread_params.axis],
-                            c.params[gather_spread_params.batch_dims]));
+            c.set(0,
+                  gather(c.dy(), c.x(1), c.params[gather_grad_params.axis], c.params[gather_grad_params.batch_dims]));
         },
     .keep = keep_input(1),
     .batch =
         [](BatchCall& c) {
-          const Ints& shape = c.params[gather_spread_params.shape];
-          const int64_t axis = c.batch_axis(c.params[gather_spread_params.axis], int(shape.size()));
-          int64_t batch_dims = c.params[gather_spread_params.batch_dims];
+          const Ints& shape = c.params[gather_grad_params.shape];
+          const int64_t axis = c.batch_axis(c.params[gather_grad_params.axis], int(shape.size()));
+          int64_t batch_dims = c.params[gather_grad_params.batch_dims];
           if (batch_dims < 0) batch_dims += c.row_rank(1);
           const bool alike = batch_dims == 0 && !c.batched[1];
           return c.run_same({c.with_rows(0), alike ? c.in[1] : c.with_rows(1)},
-                            {Param(in_front(c.rows, shape)), Param(axis), Param(alike ? 0 : batch_dims + 1)});
+                            {Param(prepended(c.rows, shape)), Param(axis), Param(alike ? 0 : batch_dims + 1)});
         },
 });
 
@@ -305,8 +303,8 @@ Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batc
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) {
   return run(gather_nd_op, {x, indices}, {Param(batch_dims)});
 }
-Tensor gather_spread(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
-  return run(gather_spread_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
+Tensor gather_grad(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
+  return run(gather_grad_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});
 }
 
 }  // namespace tapeflow

@@ -85,7 +85,7 @@ const Op& pad_op = define(Op{
     .batch =
         [](BatchCall& c) {
           if (c.batched[1]) return false;
-          return c.run_same({c.in[0], c.in[1]}, {Param(in_front(0, in_front(0, c.params[pad_params.paddings])))});
+          return c.run_same({c.in[0], c.in[1]}, {Param(prepended(0, prepended(0, c.params[pad_params.paddings])))});
         },
 });
 

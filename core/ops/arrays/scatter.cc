@@ -51,7 +51,7 @@ const Op& scatter_nd_op = define(Op{
     .batch =
         [](BatchCall& c) {
           return c.run_same({positions_with_row(c.with_rows(0)), c.with_rows(1)},
-                            {Param(in_front(c.rows, c.params[scatter_nd_params.shape]))});
+                            {Param(prepended(c.rows, c.params[scatter_nd_params.shape]))});
         },
     .names = {"scatter_nd"},
     .doc = R"(Zeros of the given `shape` with `updates` added at the positions `indices`.

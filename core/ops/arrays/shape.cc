@@ -84,7 +84,7 @@ const Op& reshape_op = define(Op{
     .jvp = [](RuleContext& c) { c.set(0, reshape(c.x_dot(0), c.y().shape())); },
     .copies_elements = true,
     .batch =
-        [](BatchCall& c) { return c.run_same({c.in[0]}, {Param(in_front(c.rows, c.params[reshape_params.shape]))}); },
+        [](BatchCall& c) { return c.run_same({c.in[0]}, {Param(prepended(c.rows, c.params[reshape_params.shape]))}); },
     .elements = Elements::of_input,
     .names = {"reshape"},
     .doc = R"(The same elements under another shape; one dimension may be -1.
@@ -298,7 +298,7 @@ const Op& ensure_shape_op = define(Op{
     .batch =
         [](BatchCall& c) {
           if (c.params.has(ensure_shape_params.shape))
-            return c.run_same({c.in[0]}, {Param(in_front(-1, c.params[ensure_shape_params.shape]))});
+            return c.run_same({c.in[0]}, {Param(prepended(-1, c.params[ensure_shape_params.shape]))});
           c.out.push_back(identity(c.in[0]));
           return true;
         },

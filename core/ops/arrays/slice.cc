@@ -128,11 +128,11 @@ Shape known_slice(const Shape& x, const SliceKey& key) {
   return result;
 }
 
-extern const Op& strided_spread_op;
+extern const Op& strided_slice_grad_op;
 
 // The gradient of a slice.
-void set_strided_spread(RuleContext& c, const Tensor& dy, const Ints& begin, const Ints& step) {
-  c.set_scatter_add(0, strided_spread_op, std::span(&dy, 1), {Param(c.shape(0)), Param(begin), Param(step)});
+void set_strided_slice_grad(RuleContext& c, const Tensor& dy, const Ints& begin, const Ints& step) {
+  c.set_scatter_add(0, strided_slice_grad_op, std::span(&dy, 1), {Param(c.shape(0)), Param(begin), Param(step)});
 }
 
 // x[key] where shapes or bounds are not known while tracing.
@@ -151,7 +151,7 @@ const Op& get_item_entry = define(Op{
         },
     .kernel =
         [](Call& call) {
-          PauseRecording unheard;
+          PauseRecording unrecorded;
           SlicePlan plan = plan_slice(call.in[0].shape(), decode_key(call.params[get_item_params.key]));
           Tensor cut = strided_slice(call.in[0], plan.begin, plan.step, plan.count);
           call.out.push_back(cut.view(plan.result));
@@ -161,7 +161,7 @@ const Op& get_item_entry = define(Op{
         [](RuleContext& c) {
           SlicePlan plan = plan_slice(c.shape(0), decode_key(c.params[get_item_params.key]));
           Tensor dy = reshape(c.dy(), Shape(plan.count.data(), int(plan.count.size())));
-          set_strided_spread(c, dy, plan.begin, plan.step);
+          set_strided_slice_grad(c, dy, plan.begin, plan.step);
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .copies_elements = true,
@@ -276,28 +276,28 @@ const Op& strided_slice_op = define(Op{
     .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
-          set_strided_spread(c, c.dy(), c.params[strided_slice_params.begin], c.params[strided_slice_params.step]);
+          set_strided_slice_grad(c, c.dy(), c.params[strided_slice_params.begin], c.params[strided_slice_params.step]);
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .adds_in_place = true,
     .copies_elements = true,
     .batch =
         [](BatchCall& c) {
-          return c.run_same({c.in[0]}, {Param(in_front(0, c.params[strided_slice_params.begin])),
-                                        Param(in_front(1, c.params[strided_slice_params.step])),
-                                        Param(in_front(c.rows, c.params[strided_slice_params.count]))});
+          return c.run_same({c.in[0]}, {Param(prepended(0, c.params[strided_slice_params.begin])),
+                                        Param(prepended(1, c.params[strided_slice_params.step])),
+                                        Param(prepended(c.rows, c.params[strided_slice_params.count]))});
         },
     .elements = Elements::moved,
 });
 
 constexpr struct : Keys {
   Key<Ints> shape = next("shape"), begin = next("begin"), step = next("step");
-} strided_spread_params;
+} strided_slice_grad_params;
 // Calls put(where an element goes in x, where it is in dy) for every element of the slice of x that is dy.
-template <class Put> void for_spread_elements(const Call& call, const Shape& x, Put put) {
+template <class Put> void for_scattered_elements(const Call& call, const Shape& x, Put put) {
   const Shape& dy = call.in[0].shape();
-  const Ints count = Param(dy).ints, &begin = call.params[strided_spread_params.begin],
-             &step = call.params[strided_spread_params.step];
+  const Ints count = Param(dy).ints, &begin = call.params[strided_slice_grad_params.begin],
+             &step = call.params[strided_slice_grad_params.step];
   require_inside(x, begin, step, count);
   const int64_t length = dy.rank() ? dy.back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
   for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from) {
@@ -308,15 +308,15 @@ template <class Put> void for_spread_elements(const Call& call, const Shape& x, 
   });
 }
 
-const Op& strided_spread_op = define(Op{
+const Op& strided_slice_grad_op = define(Op{
     .name = "StridedSliceGrad",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("dy", fixed_size), ints(strided_spread_params.shape), ints(strided_spread_params.begin),
-                  ints(strided_spread_params.step)},
-    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(strided_spread_params.shape)); },
+    .arguments = {tensor("dy", fixed_size), ints(strided_slice_grad_params.shape),
+                  ints(strided_slice_grad_params.begin), ints(strided_slice_grad_params.step)},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(strided_slice_grad_params.shape)); },
     .infer_staged =
         [](Call& call) {
-          call.returns(call.in[0].dtype(), known_shape(call.params.value(strided_spread_params.shape)));
+          call.returns(call.in[0].dtype(), known_shape(call.params.value(strided_slice_grad_params.shape)));
         },
     .kernel =
         [](Call& call) {
@@ -325,7 +325,7 @@ const Op& strided_spread_op = define(Op{
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(call.in[0].raw());
             T* to = static_cast<T*>(x.mutable_raw());
-            for_spread_elements(call, x.shape(), [&](int64_t place, int64_t i) { to[place] = from[i]; });
+            for_scattered_elements(call, x.shape(), [&](int64_t place, int64_t i) { to[place] = from[i]; });
           });
         },
     .scatter_add =
@@ -334,21 +334,21 @@ const Op& strided_spread_op = define(Op{
             using T = Pointee<decltype(p)>;
             const T* from = call.in[0].data<T>();
             T* to = total.mutable_data<T>();
-            for_spread_elements(call, total.shape(), [&](int64_t place, int64_t i) { to[place] += from[i]; });
+            for_scattered_elements(call, total.shape(), [&](int64_t place, int64_t i) { to[place] += from[i]; });
           });
         },
     .vjp =
         [](RuleContext& c) {
-          c.set(0, strided_slice(c.dy(), c.params[strided_spread_params.begin], c.params[strided_spread_params.step],
-                                 Param(c.shape(0)).ints));
+          c.set(0, strided_slice(c.dy(), c.params[strided_slice_grad_params.begin],
+                                 c.params[strided_slice_grad_params.step], Param(c.shape(0)).ints));
         },
     .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
     .copies_elements = true,
     .batch =
         [](BatchCall& c) {
-          return c.run_same({c.in[0]}, {Param(in_front(c.rows, c.params[strided_spread_params.shape])),
-                                        Param(in_front(0, c.params[strided_spread_params.begin])),
-                                        Param(in_front(1, c.params[strided_spread_params.step]))});
+          return c.run_same({c.in[0]}, {Param(prepended(c.rows, c.params[strided_slice_grad_params.shape])),
+                                        Param(prepended(0, c.params[strided_slice_grad_params.begin])),
+                                        Param(prepended(1, c.params[strided_slice_grad_params.step]))});
         },
 });
 

@@ -96,7 +96,7 @@ const Op& top_k_op = define(Op{
         [](RuleContext& c) {
           const Shape& x = c.shape(0);
           Shape picked = as_rows(c.output_spec(0).shape);
-          c.set(0, reshape(gather_spread(reshape(c.dy(), picked), reshape(c.y(1), picked), as_rows(x), 1, 1), x));
+          c.set(0, reshape(gather_grad(reshape(c.dy(), picked), reshape(c.y(1), picked), as_rows(x), 1, 1), x));
         },
     .jvp =
         [](RuleContext& c) {

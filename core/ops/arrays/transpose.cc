@@ -113,6 +113,12 @@ const Op& transpose_op = define(Op{
                                 : rank - i);
           return c.run_same({c.in[0]}, c.params.with(transpose_params.perm, Param(order)));
         },
+    .row_rule =
+        [](const Call& call, std::span<const bool>, std::span<bool>) {
+          const Param& perm = call.params.value(transpose_params.perm);
+          const Ints order = resolved_permutation(call.name(), perm, call.in[0].rank());
+          return order[0] == 0 ? RowStructure::separate : RowStructure::mixed;
+        },
     .names = {"transpose"},
     .doc = R"(Dimensions in another order; reversed if `perm` is None.
 
@@ -131,10 +137,6 @@ array([[1, 3],
        [2, 4]], dtype=int32)>)",
     .node_name = "transpose",
     .family = "movement",
-});
-const bool transpose_rows = set_row_rule(transpose_op, [](const Call& call, std::span<const bool>, std::span<bool>) {
-  const Ints order = resolved_permutation(call.name(), call.params.value(transpose_params.perm), call.in[0].rank());
-  return order[0] == 0 ? RowStructure::separate : RowStructure::mixed;
 });
 
 constexpr struct : Keys {

@@ -114,7 +114,7 @@ void matmul_kernel(Call& call) {
 }
 
 // total += op(a) op(b), for the gradient of a weight that is used many times; false if the dtype has no such kernel. A
-// product of middle size is made aside: too large for the caller to wait for, too small to share out.
+// product of middle size is computed in the background: too large for the caller to wait for, too small to share out.
 bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tensor& total) {
   Product p = plan("matmul", a.shape(), b.shape(), ta, tb);
   auto add = [&]<class T>(T*) {
@@ -125,8 +125,8 @@ bool add_product(const Tensor& a, const Tensor& b, bool ta, bool tb, const Tenso
       gemm<T>(ta, tb, m, n, k, x, lda, y, ldb, sum, n, true);
     };
     const int64_t multiplications = p.m * p.n * p.k;
-    if (multiplications >= least && multiplications <= most && add_aside(total, a, b, work)) return true;
-    total.raw();  // after what was given aside
+    if (multiplications >= least && multiplications <= most && add_in_background(total, a, b, work)) return true;
+    total.raw();  // after the background work
     work();
     return true;
   };
@@ -208,6 +208,20 @@ bool batch_as_one_product(BatchCall& c) {
 
 bool batch_matmul(BatchCall& c) { return batch_as_one_product(c) || batch_broadcasting(c); }
 
+// The rows of matrices, and the matrices of a batch, are separate; rows that meet in the product are summed.
+RowStructure rows_of_matmul(const Call& call, std::span<const bool> by_row, std::span<bool> also_cut) {
+  const int a = call.in[0].rank(), b = call.in[1].rank();
+  const bool ta = transposes_a(call.params), tb = transposes_b(call.params);
+  if (a > 2 || b > 2) {
+    const bool leads = (!by_row[0] || a >= b) && (!by_row[1] || b >= a);
+    return leads ? RowStructure::separate : RowStructure::mixed;
+  }
+  if (by_row[0] && !by_row[1] && !ta) return RowStructure::separate;
+  if (!ta || tb) return RowStructure::mixed;
+  also_cut[0] = also_cut[1] = true;
+  return RowStructure::summed;
+}
+
 const Op& matmul_op = []() -> const Op& {
   Op op{
       .name = "MatMul",
@@ -246,6 +260,8 @@ const Op& matmul_op = []() -> const Op& {
   op.keep_by_input = true;
   op.adds_in_place = true;
   op.batch = batch_matmul;
+  op.row_rule = rows_of_matmul;
+  op.non_finite = {"The product overflows: scale the weights or inputs down, or lower the learning rate."};
   op.mixed_dtypes = true;
   op.names = {"linalg.matmul", "matmul"};
   op.doc =
@@ -272,21 +288,6 @@ Gradient: `da = dy b^H`, `db = a^H dy`, summed over dimensions that broadcast.
 <tf.Tensor: shape=(1, 1), dtype=float32, numpy=array([[11.]], dtype=float32)>)";
   return define(std::move(op));
 }();
-
-// The rows of matrices, and the matrices of a batch, are separate; rows that meet in the product are summed.
-const bool matmul_rows = set_row_rule(
-    matmul_op, [](const Call& call, std::span<const bool> by_row, std::span<bool> also_cut) -> RowStructure {
-      const int a = call.in[0].rank(), b = call.in[1].rank();
-      const bool ta = transposes_a(call.params), tb = transposes_b(call.params);
-      if (a > 2 || b > 2) {
-        const bool leads = (!by_row[0] || a >= b) && (!by_row[1] || b >= a);
-        return leads ? RowStructure::separate : RowStructure::mixed;
-      }
-      if (by_row[0] && !by_row[1] && !ta) return RowStructure::separate;
-      if (!ta || tb) return RowStructure::mixed;
-      also_cut[0] = also_cut[1] = true;
-      return RowStructure::summed;
-    });
 
 }  // namespace
 

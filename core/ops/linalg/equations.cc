@@ -101,7 +101,7 @@ const Op& determinant_op = define(Op{
     }>,
     .vjp =
         [](RuleContext& c) {
-          c.set(0, multiply(spread_scalar(multiply(c.dy(), conj(c.y()))), inverse_adjoint(c.x(0))));
+          c.set(0, multiply(broadcast_scalar(multiply(c.dy(), conj(c.y()))), inverse_adjoint(c.x(0))));
         },
     .keep = keep_input(0) | keep_output(0),
     .batch = batch_leading,
@@ -142,7 +142,7 @@ const Op& log_determinant_op = define(Op{
             weight = complex_number(real_part(weight), imaginary_part(multiply(c.dy(0), conj(c.y(0)))));
           else if (!c.has_dy(1))
             return c.set(0, zeros(c.dtype(0), c.shape(0)));  // the sign alone is constant
-          c.set(0, multiply(spread_scalar(weight), inverse_adjoint(c.x(0))));
+          c.set(0, multiply(broadcast_scalar(weight), inverse_adjoint(c.x(0))));
         },
     .keep = keep_input(0) | keep_output(0),
     .batch = batch_leading,

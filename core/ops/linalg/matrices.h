@@ -90,7 +90,7 @@ inline Tensor with_column(const Tensor& x) {
   s.append(1);
   return reshape(x, s);
 }
-inline Tensor spread_scalar(const Tensor& x) { return with_column(with_column(x)); }
+inline Tensor broadcast_scalar(const Tensor& x) { return with_column(with_column(x)); }
 inline Tensor part(const Tensor& x, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   Ints begin, size;
   for (int i = 0; i + 2 < x.rank(); ++i) begin.push_back(0), size.push_back(x.dim(i));

@@ -2,6 +2,7 @@
 #include "base/blocks.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
+#include "ops/wide_elements.h"
 
 namespace tapeflow {
 namespace {
@@ -67,13 +68,7 @@ const Op& sparse_matmul_op = define(Op{
             using T = Pointee<decltype(p)>;
             using C = Compute<T>;
             BlockVector<C> wide;
-            C* total;
-            if constexpr (std::is_same_v<T, C>) {
-              total = y.mutable_data<T>();
-            } else {
-              wide.resize(size_t(y.size()));
-              total = wide.data();
-            }
+            C* total = wide_elements<T>(y, wide);
             std::fill(total, total + y.size(), C(0));
             for (int64_t i = 0; i < n; ++i) {
               int64_t row = at[size_t(2 * i + adjoint)], inner = at[size_t(2 * i + !adjoint)];

@@ -108,6 +108,7 @@ Gradient: `dy` for both, summed over dimensions that broadcast.
 >>> tf.add([1, 2], 10)
 <tf.Tensor: shape=(2,), dtype=int32, numpy=array([11, 12], dtype=int32)>)",
        .node_name = "Add",
+       .symbol = "addition",
        .mixed_dtypes = true});
 
 const Op& subtract_op = binary<numbers>(
@@ -122,7 +123,8 @@ const Op& subtract_op = binary<numbers>(
 Gradient: `dy` for `x` and `-dy` for `y`, summed over dimensions that broadcast.
 
 >>> tf.subtract([5., 7.], 2.)
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 5.], dtype=float32)>)",
+       .symbol = "subtraction"});
 
 const Op& multiply_op = binary<numbers>(
     times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
@@ -136,22 +138,29 @@ const Op& multiply_op = binary<numbers>(
 Gradient: `dy * conj(y)` for `x` and `dy * conj(x)` for `y`, summed over dimensions that broadcast.
 
 >>> tf.multiply([1., 2.], [3., 4.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)",
+       .non_finite = {"The product overflows, or an infinity meets a zero: clip the factors."},
+       .symbol = "multiplication"});
 
-const Op& divide_op =
-    binary<floating | complexes>([](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
-                                 [](B b, Dy dy) { return divide(dy, b); },
-                                 [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
-                                 Op{.name = "RealDiv",
-                                    .planning = {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand},
-                                    .names = {"realdiv"},
-                                    .doc = R"(Quotient of floats `x / y`.
+const Op& divide_op = binary<floating | complexes>(
+    [](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
+    [](B b, Dy dy) { return divide(dy, b); },
+    [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
+    Op{.name = "RealDiv",
+       .planning = {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand},
+       .names = {"realdiv"},
+       .doc = R"(Quotient of floats `x / y`.
 
 Gradient: `dy / y` for `x` and `-dy * x / y**2` for `y`.
 
 >>> tf.realdiv([1., 4.], 2.)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5, 2. ], dtype=float32)>)",
-                                    .node_name = "truediv"});
+       .node_name = "truediv",
+       .non_finite =
+           {"Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
+            "Keep the divisor away from zero. With tf.where, choose it first: a / tf.where(ok, b, 1.): the branch "
+            "that is not taken has a gradient, too, and 0 * inf is NaN."},
+       .symbol = "division"});
 
 const Op& divide_no_nan_op = binary<floating | complexes>(
     "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
@@ -228,12 +237,17 @@ const Op& power_op = binary<numbers, kCostlyGrain>(
       Tensor safe = select(defined, a, one_of(a));
       return multiply(multiply(dy, y), select(defined, log(safe), zeros_like(a)));
     },
-    {{"math.pow", "pow"}, R"(`x` to the power `y`.
+    {{"math.pow", "pow"},
+     R"(`x` to the power `y`.
 
 Gradient: `dy * y * x**(y - 1)` for `x` and `dy * x**y * log(x)` for `y` (0 where `x` is not positive).
 
 >>> tf.pow([2., 3.], 2.)
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>)",
+     {},
+     {},
+     {"A negative base has no real power with a fraction, and zero none with a negative number: clip the base.",
+      "The derivative of x**p at zero is infinite for p < 1: add an epsilon to the base."}});
 
 const Op& maximum_op = binary<real_numbers>(
     [](auto a, auto b) {
@@ -401,82 +415,6 @@ Gradient: `dx = -dy`.
      {},
      {.arithmetic = Arithmetic::negative}});
 
-const Op& square_op = unary<numbers>(
-    "Square", [](auto x) { return decltype(x)(x * x); }, [](auto& v) { return v.square; },
-    [](X x, Dy dy) { return multiply(dy, scaled(x, 2)); },
-    {{"math.square", "square"},
-     R"(`x * x`.
-
-Gradient: `dx = 2 * dy * x`.
-
->>> tf.square([1., -3.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 9.], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::multiply}});
-
-Tensor reciprocal_grad(const Tensor& y, const Tensor& dy);
-const Op& reciprocal_op = unary<floating | complexes>(
-    "Reciprocal", [](auto x) { return decltype(x)(1) / x; }, [](auto& v) { return v.reciprocal; },
-    [](Y y, Dy dy) { return reciprocal_grad(y, dy); },
-    {{"math.reciprocal"},
-     R"(`1 / x`.
-
-Gradient: `dx = -dy * y**2`.
-
->>> tf.math.reciprocal([2., 4.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::reciprocal}});
-// Where no gradient comes, none goes on, also where the derivative is infinite: what tf.where does not take has no say.
-template <class T> T zero_for_zero(T dy, T dx) { return dy == T(0) ? T(0) : dx; }
-
-const Op& reciprocal_grad_op = binary<floating | complexes>(
-    "ReciprocalGrad", [](auto y, auto dy) { return zero_for_zero(dy, -dy * y * y); },
-    [](auto& v) -> auto& { return v.reciprocal_grad; },
-    [](A y, B dy, Dy d) { return multiply(d, scaled(multiply(y, dy), -2)); },
-    [](A y, Dy d) { return reciprocal_grad(y, d); }, {{}, "", {"y", "dy"}});
-Tensor reciprocal_grad(const Tensor& y, const Tensor& dy) { return run(reciprocal_grad_op, {y, dy}); }
-
-Tensor sqrt_grad(const Tensor& y, const Tensor& dy);
-const Op& sqrt_op = unary<floating | complexes>(
-    "Sqrt", [](auto x) { return std::sqrt(x); }, [](auto& v) { return v.sqrt; },
-    [](Y y, Dy dy) { return sqrt_grad(y, dy); },
-    {{"math.sqrt", "sqrt"},
-     R"(Square root of `x`.
-
-Gradient: `dx = dy / (2 * y)`.
-
->>> tf.sqrt([4., 9.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::square_root}});
-const Op& sqrt_grad_op = binary<floating | complexes>(
-    "SqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, dy * decltype(y)(0.5) / y); },
-    [](auto& v) -> auto& { return v.sqrt_grad; },
-    [](A y, B dy, Dy d) { return multiply(negative(divide(d, y)), sqrt_grad(y, dy)); },
-    [](A y, Dy d) { return sqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
-Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {y, dy}); }
-
-Tensor rsqrt_grad(const Tensor& y, const Tensor& dy);
-const Op& rsqrt_op = unary<floating | complexes>(
-    "Rsqrt", [](auto x) { return decltype(x)(1) / std::sqrt(x); }, [](auto& v) { return v.rsqrt; },
-    [](Y y, Dy dy) { return rsqrt_grad(y, dy); },
-    {{"math.rsqrt"},
-     R"(`1 / sqrt(x)`.
-
-Gradient: `dx = -dy * y**3 / 2`.
-
->>> tf.math.rsqrt([4., 16.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.5 , 0.25], dtype=float32)>)",
-     {},
-     {.arithmetic = Arithmetic::reciprocal_square_root}});
-const Op& rsqrt_grad_op = binary<floating | complexes>(
-    "RsqrtGrad", [](auto y, auto dy) { return zero_for_zero(dy, decltype(y)(-0.5) * dy * y * y * y); },
-    [](auto& v) -> auto& { return v.rsqrt_grad; },
-    [](A y, B dy, Dy d) { return multiply(d, multiply(scaled(dy, -1.5), square(y))); },
-    [](A y, Dy d) { return rsqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
-Tensor rsqrt_grad(const Tensor& y, const Tensor& dy) { return run(rsqrt_grad_op, {y, dy}); }
-
 const Op& abs_op = unary<real_numbers>(
     "Abs",
     [](auto x) {
@@ -594,10 +532,11 @@ const Op& add_n_op = define(Op{
           for (int i = 0; i < c.inputs(); ++i) c.set(i, c.dy());
         },
     .batch = batch_leading,
-});
-const bool add_n_rows = set_row_rule(add_n_op, [](const Call&, std::span<const bool> by_row, std::span<bool>) {
-  const bool all = std::ranges::find(by_row, false) == by_row.end();
-  return all ? RowStructure::separate : RowStructure::mixed;
+    .row_rule =
+        [](const Call&, std::span<const bool> by_row, std::span<bool>) {
+          const bool all = std::ranges::find(by_row, false) == by_row.end();
+          return all ? RowStructure::separate : RowStructure::mixed;
+        },
 });
 
 }  // namespace
@@ -618,9 +557,6 @@ Tensor xdivy(const Tensor& a, const Tensor& b) { return run(xdivy_op, {a, b}); }
 Tensor xlogy(const Tensor& a, const Tensor& b) { return run(xlogy_op, {a, b}); }
 Tensor xlog1py(const Tensor& a, const Tensor& b) { return run(xlog1py_op, {a, b}); }
 Tensor negative(const Tensor& x) { return run(negative_op, {x}); }
-Tensor square(const Tensor& x) { return run(square_op, {x}); }
-Tensor sqrt(const Tensor& x) { return run(sqrt_op, {x}); }
-Tensor reciprocal(const Tensor& x) { return run(reciprocal_op, {x}); }
 Tensor sign(const Tensor& x) { return run(sign_op, {x}); }
 Tensor accumulate(std::span<const Tensor> parts) { return parts.size() == 1 ? parts[0] : run(add_n_op, parts); }
 Tensor scaled(const Tensor& x, double factor) { return multiply(x, Tensor::number(x.dtype(), factor)); }

@@ -160,11 +160,11 @@ const Op& is_finite_op = unary<floating>("IsFinite", [](auto x) { return std::is
 <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 
 // An operand of a choice: its elements, or one element for all.
-template <class T> struct Spread {
+template <class T> struct BroadcastReader {
   Tensor tensor;
   const T* data;
   bool single;
-  Spread(const Tensor& t, const Shape& shape)
+  BroadcastReader(const Tensor& t, const Shape& shape)
       : tensor(t.size() == 1 || t.shape() == shape ? t : broadcast_to(t, shape)),
         data(static_cast<const T*>(tensor.raw())),
         single(tensor.size() == 1) {}
@@ -206,9 +206,9 @@ template <class T> constexpr ChoiceLoops choice_loops{choice_loop<T, false, fals
 
 template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
   PauseRecording paused;
-  Tensor spread_condition = c.shape() == out.shape() ? c : broadcast_to(c, out.shape());
-  Spread<T> then(x, out.shape()), otherwise(y, out.shape());
-  const bool* chosen = static_cast<const bool*>(spread_condition.raw());
+  Tensor broadcast_condition = c.shape() == out.shape() ? c : broadcast_to(c, out.shape());
+  BroadcastReader<T> then(x, out.shape()), otherwise(y, out.shape());
+  const bool* chosen = static_cast<const bool*>(broadcast_condition.raw());
   T* to = out.mutable_data<T>();
   const ChoiceLoops& loops = choice_loops<T>;
   const ChoiceLoop loop = then.single ? otherwise.single ? loops.ss : loops.sv : otherwise.single ? loops.vs : loops.vv;
@@ -257,6 +257,7 @@ const Op& select_op = define(Op{
           return loops;
         },
     .batch = batch_broadcasting,
+    .non_finite = {nullptr, "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first."},
 });
 
 }  // namespace

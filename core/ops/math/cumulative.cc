@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "base/blocks.h"
 #include "base/parallel.h"
@@ -104,6 +106,16 @@ void infer_cumulative(Call& call) {
   call.returns(call.in[0].dtype(), call.in[0].shape());
 }
 
+constexpr const char* kScanArguments = R"(
+Args:
+  x: The tensor.
+  axis: The dimension to run along; negative axes count from the end.
+  exclusive: Whether an element of the result leaves out its own input.
+  reverse: Whether to run from the end to the beginning.
+
+Returns: A tensor of the shape and dtype of `x`.
+)";
+
 // Defines a scan: Start gives what the result begins with, Combine what two elements give.
 template <DTypes Set, class Start, class Combine> const Op& scan(Start, Combine, Op op) {
   op.arguments = {tensor("x", Set), integer(scan_params.axis, 0), flag(scan_params.exclusive),
@@ -119,6 +131,13 @@ template <DTypes Set, class Start, class Combine> const Op& scan(Start, Combine,
     });
   };
   op.batch = batch_along<scan_params.axis.index>;
+  // One text for each instantiation, that is for each scan: the arguments come after the first line.
+  static const std::string doc = [&] {
+    const std::string_view own = op.doc;
+    const size_t line = own.find('\n') + 1;
+    return std::string(own.substr(0, line)) + kScanArguments + std::string(own.substr(line));
+  }();
+  op.doc = doc.c_str();
   return define(std::move(op));
 }
 
@@ -135,14 +154,6 @@ const Op& cumsum_op =
                       .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
                       .names = {"math.cumsum", "cumsum"},
                       .doc = R"(Running sum along `axis`.
-
-Args:
-  x: The tensor.
-  axis: The dimension to run along; negative axes count from the end.
-  exclusive: Whether an element of the result leaves out its own input.
-  reverse: Whether to run from the end to the beginning.
-
-Returns: A tensor of the shape and dtype of `x`.
 
 Gradient: The running sum of `dy` in the other direction.
 
@@ -249,14 +260,6 @@ const Op& cumprod_op =
                       .names = {"math.cumprod"},
                       .doc = R"(Running product along `axis`.
 
-Args:
-  x: The tensor.
-  axis: The dimension to run along; negative axes count from the end.
-  exclusive: Whether an element of the result leaves out its own input.
-  reverse: Whether to run from the end to the beginning.
-
-Returns: A tensor of the shape and dtype of `x`.
-
 Gradient: `dy * y` summed up in the other direction, divided by `x`; correct where elements are 0.
 
 >>> tf.math.cumprod([1., 2., 3.])
@@ -295,14 +298,6 @@ const Op& cumulative_logsumexp_op = scan<floating>(
         .keep = keep_input(0) | keep_output(0),
         .names = {"math.cumulative_logsumexp"},
         .doc = R"(Running `log(sum(exp(x)))` along `axis`.
-
-Args:
-  x: The tensor.
-  axis: The dimension to run along; negative axes count from the end.
-  exclusive: Whether an element of the result leaves out its own input.
-  reverse: Whether to run from the end to the beginning.
-
-Returns: A tensor of the shape and dtype of `x`.
 
 Gradient: The running sum of `dy * exp(-y)` in the other direction, times `exp(x)`.
 

@@ -32,7 +32,7 @@ inline SmallVector<Group, 4> groups_of(const Shape& shape, const Ints& axes) {
 }
 
 // What a reduction does with a run of n elements (row) and with a row that is folded into a row of results (fold), with
-// short rows, if it has a way for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it
+// short rows, if it has a loop for them, and with results of parts (row_of_parts, fold_of_parts). C is the type it
 // computes in.
 template <class C> struct Steps {
   C start;

@@ -174,6 +174,7 @@ Gradient: `dy / n` repeated to the shape of `input_tensor`, with `n` the number 
 
 >>> tf.reduce_mean([[1., 2.], [3., 4.]], axis=0)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 3.], dtype=float32)>)",
+                .non_finite = {"The mean of no elements is NaN: check that the selection is not empty."},
             });
 
 // d prod / dx_i is the product of the others: products from the left and from the right, so that zeros do no harm.
@@ -369,6 +370,8 @@ Gradient: `dy * x / y`, 0 where the norm is 0.
 
 >>> tf.math.reduce_euclidean_norm([3., 4.])
 <tf.Tensor: shape=(), dtype=float32, numpy=5.0>)",
+        .non_finite = {nullptr,
+                       "The derivative of a norm at zero is not defined: tf.sqrt(tf.reduce_sum(x * x) + 1e-12)."},
 
     });
 

@@ -9,6 +9,7 @@
 #include "ops/arrays/positions.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
+#include "ops/wide_elements.h"
 
 namespace tapeflow {
 namespace {
@@ -63,13 +64,7 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
   const int64_t count = ids.size(), inner = count == 0 ? 0 : x.size() / count;
   const bool empty_is_zero = sorted && is_extremum<Fold>;
   BlockVector<C> wide;
-  C* total;
-  if constexpr (std::is_same_v<T, C>) {
-    total = y.mutable_data<T>();
-  } else {
-    wide.resize(size_t(y.size()));
-    total = wide.data();
-  }
+  C* total = wide_elements<T>(y, wide);
   std::fill(total, total + y.size(), Fold::template start<T>());
   BlockVector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
   const T* rows = x.data<T>();
@@ -159,7 +154,7 @@ bool has_negative(const Tensor& ids) {
 }
 
 // The rows of t, one per segment, for each row of the data; zeros where the number is negative.
-template <bool Sorted> Tensor spread_rows(const Tensor& t, const Tensor& ids) {
+template <bool Sorted> Tensor gather_rows(const Tensor& t, const Tensor& ids) {
   if constexpr (Sorted) return gather(t, ids, 0, 0);
   Tensor zero = Tensor::number(ids.dtype(), 0), kept = greater_equal(ids, zero);
   if (t.dim(0) == 0) {
@@ -181,7 +176,7 @@ template <bool Sorted> Tensor segment_sum(const RuleContext& c, const Tensor& x,
 }
 
 template <bool Sorted> void sum_vjp(RuleContext& c) {
-  if (c.wants(0)) c.set(0, spread_rows<Sorted>(c.dy(), c.x(1)));
+  if (c.wants(0)) c.set(0, gather_rows<Sorted>(c.dy(), c.x(1)));
 }
 // A zero takes its part out of the product: the derivative is the product of the others, which a division cannot give.
 template <bool Sorted> void prod_vjp(RuleContext& c) {
@@ -190,19 +185,19 @@ template <bool Sorted> void prod_vjp(RuleContext& c) {
   Tensor zero = Tensor::number(x.dtype(), 0), one = Tensor::number(x.dtype(), 1), is_zero = equal(x, zero);
   Tensor others = select(is_zero, one, x), zeros_here = cast(is_zero, DType::int32);
   Tensor product = run(c.op, {others, ids}, c.params);
-  Tensor other_zeros = subtract(spread_rows<Sorted>(segment_sum<Sorted>(c, zeros_here, ids), ids), zeros_here);
-  Tensor factor = divide(spread_rows<Sorted>(product, ids), others);
+  Tensor other_zeros = subtract(gather_rows<Sorted>(segment_sum<Sorted>(c, zeros_here, ids), ids), zeros_here);
+  Tensor factor = divide(gather_rows<Sorted>(product, ids), others);
   if (complexes.has(factor.dtype())) factor = conj(factor);
-  Tensor dx = multiply(spread_rows<Sorted>(c.dy(), ids), factor);
+  Tensor dx = multiply(gather_rows<Sorted>(c.dy(), ids), factor);
   c.set(0, select(greater(other_zeros, Tensor::number(DType::int32, 0)), zero, dx));
 }
 // Equal winners share.
 template <bool Sorted> void extremum_vjp(RuleContext& c) {
   if (!c.wants(0)) return;
   const Tensor &x = c.x(0), &ids = c.x(1);
-  Tensor wins = cast(equal(x, spread_rows<Sorted>(c.y(), ids)), x.dtype());
+  Tensor wins = cast(equal(x, gather_rows<Sorted>(c.y(), ids)), x.dtype());
   Tensor share = divide_no_nan(c.dy(), segment_sum<Sorted>(c, wins, ids));
-  c.set(0, multiply(wins, spread_rows<Sorted>(share, ids)));
+  c.set(0, multiply(wins, gather_rows<Sorted>(share, ids)));
 }
 
 // Segments that are the same for all rows: the rows go behind the dimensions that are reduced.
@@ -258,6 +253,11 @@ Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, 
       if (c.x_dot(0)) c.set(0, run(c.op, {c.x_dot(0), c.x(1)}, c.params));
     };
     op.keep = keep_input(1);
+    if (!sorted)
+      op.row_rule = [](const Call&, std::span<const bool> by_row, std::span<bool> also_cut) {
+        also_cut[1] = true;
+        return by_row[0] ? RowStructure::summed : RowStructure::mixed;
+      };
   } else if constexpr (std::is_same_v<Fold, ProdFold>) {
     op.vjp = sorted ? prod_vjp<true> : prod_vjp<false>;
     op.keep = keep_input(0) | keep_input(1);
@@ -286,11 +286,6 @@ Gradient: Each row gets the `dy` of its segment.
 
 >>> tf.math.unsorted_segment_sum([1., 2., 3.], [0, 1, 0], 2)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 2.], dtype=float32)>)"));
-const bool unsorted_sum_rows =
-    set_row_rule(unsorted_sum_op, [](const Call&, std::span<const bool> by_row, std::span<bool> also_cut) {
-      also_cut[1] = true;
-      return by_row[0] ? RowStructure::summed : RowStructure::mixed;
-    });
 const Op& unsorted_prod_op = define(segment_entry<ProdFold, numbers>(
     "UnsortedSegmentProd", false, {"math.unsorted_segment_prod"},
     R"(Rows of `data` multiplied by the number in `segment_ids`; 1 for an absent number.

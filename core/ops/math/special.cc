@@ -44,7 +44,7 @@ Tensor digamma(const Tensor& x);
 Tensor log_gamma(const Tensor& x);
 Tensor polygamma(const Tensor& n, const Tensor& x);
 Tensor zeta(const Tensor& s, const Tensor& q);
-Tensor igamma_slope(const Tensor& a, const Tensor& x);
+Tensor igamma_grad_a(const Tensor& a, const Tensor& x);
 Tensor igamma_bend(const Tensor& a, const Tensor& x);
 
 const Op& log_gamma_op = unary<floating>("Lgamma", Element1<special::log_gamma>{},
@@ -93,7 +93,7 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
   return exp(subtract(subtract(xlogy(shifted(a, -1), x), x), log_gamma(a)));
 }
 const Op& igamma_op = binary<floating, kCostlyGrain>(
-    "Igamma", Tolerant2<special::igamma>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_slope(a, x)); },
+    "Igamma", Tolerant2<special::igamma>{}, NoFast{}, [](A a, B x, Dy dy) { return multiply(dy, igamma_grad_a(a, x)); },
     [](A a, B x, Dy dy) { return multiply(dy, gamma_density(a, x)); },
     {{"math.igamma"},
      R"(Lower regularized incomplete gamma function P(a, x).
@@ -105,7 +105,7 @@ Gradient: For both arguments; `dy * exp(-x) * x**(a - 1) / gamma(a)` for `x`.
      {"a", "x"}});
 const Op& igammac_op = binary<floating, kCostlyGrain>(
     "Igammac", Tolerant2<special::igammac>{}, NoFast{},
-    [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_slope(a, x))); },
+    [](A a, B x, Dy dy) { return negative(multiply(dy, igamma_grad_a(a, x))); },
     [](A a, B x, Dy dy) { return negative(multiply(dy, gamma_density(a, x))); },
     {{"math.igammac"},
      R"(Upper regularized incomplete gamma function 1 - P(a, x).
@@ -116,8 +116,8 @@ Gradient: For both arguments; `-dy * exp(-x) * x**(a - 1) / gamma(a)` for `x`.
 <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.36787945], dtype=float32)>)",
      {"a", "x"}});
 // dP/da, and with l = log x - digamma(a): d^2P/da dx = density l, d^3P/da^2 dx = density (l^2 - digamma'(a)).
-const Op& igamma_slope_op = binary<floating, kCostlyGrain>(
-    "IgammaGradA", Tolerant2<special::igamma_slope>{}, NoFast{},
+const Op& igamma_grad_a_op = binary<floating, kCostlyGrain>(
+    "IgammaGradA", Tolerant2<special::igamma_grad_a>{}, NoFast{},
     [](A a, B x, Dy dy) { return multiply(dy, igamma_bend(a, x)); },
     [](A a, B x, Dy dy) {
       Tensor density = gamma_density(a, x);
@@ -139,7 +139,7 @@ Tensor log_gamma(const Tensor& x) { return run(log_gamma_op, {x}); }
 Tensor digamma(const Tensor& x) { return run(digamma_op, {x}); }
 Tensor polygamma(const Tensor& n, const Tensor& x) { return run(polygamma_op, {n, x}); }
 Tensor zeta(const Tensor& s, const Tensor& q) { return run(zeta_op, {s, q}); }
-Tensor igamma_slope(const Tensor& a, const Tensor& x) { return run(igamma_slope_op, {a, x}); }
+Tensor igamma_grad_a(const Tensor& a, const Tensor& x) { return run(igamma_grad_a_op, {a, x}); }
 Tensor igamma_bend(const Tensor& a, const Tensor& x) { return run(igamma_bend_op, {a, x}); }
 
 // The operands have one shape; a scalar serves for all elements.
@@ -236,10 +236,10 @@ Tensor bessel_k1e(const Tensor& x);
 Tensor bessel_y0(const Tensor& x);
 Tensor bessel_y1(const Tensor& x);
 
-// zeroth(x) - first(x) / x, whose limit at 0 is 1/2 + bend x^2.
-Tensor first_order_slope(const Tensor& x, const Tensor& zeroth, const Tensor& first, double bend) {
+// zeroth(x) - first(x) / x, whose limit at 0 is 1/2 + second x^2.
+Tensor first_order_derivative(const Tensor& x, const Tensor& zeroth, const Tensor& first, double second) {
   Tensor at_zero = equal(x, zero_of(x)), safe = select(at_zero, one_of(x), x);
-  return select(at_zero, shifted(scaled(square(x), bend), 0.5), subtract(zeroth, divide(first, safe)));
+  return select(at_zero, shifted(scaled(square(x), second), 0.5), subtract(zeroth, divide(first, safe)));
 }
 
 const Op& i0_op = unary<floating>("BesselI0", Element1<special::bessel_i0>{}, NoFast{},
@@ -253,7 +253,7 @@ Gradient: `dx = dy * bessel_i1(x)`.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 1.2660658], dtype=float32)>)"});
 const Op& i1_op =
     unary<floating>("BesselI1", Element1<special::bessel_i1>{}, NoFast{},
-                    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_i0(x), y, 3.0 / 16)); },
+                    [](X x, Y y, Dy dy) { return multiply(dy, first_order_derivative(x, bessel_i0(x), y, 3.0 / 16)); },
                     {{"math.bessel_i1", "math.special.bessel_i1"},
                      R"(Modified Bessel function of order 1.
 
@@ -271,13 +271,13 @@ Gradient: `dx = dy * (bessel_i1e(x) - sign(x) * y)`.
 
 >>> tf.math.bessel_i0e([0., 1.])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 0.4657596], dtype=float32)>)"});
-const Op& i1e_op =
-    unary<floating>("BesselI1e", Element1<special::bessel_i1e>{}, NoFast{},
-                    [](X x, Y y, Dy dy) {
-                      return multiply(dy, first_order_slope(x, subtract(bessel_i0e(x), multiply(sign(x), y)), y, 0));
-                    },
-                    {{"math.bessel_i1e", "math.special.bessel_i1e"},
-                     R"(`bessel_i1(x) * exp(-|x|)`.
+const Op& i1e_op = unary<floating>(
+    "BesselI1e", Element1<special::bessel_i1e>{}, NoFast{},
+    [](X x, Y y, Dy dy) {
+      return multiply(dy, first_order_derivative(x, subtract(bessel_i0e(x), multiply(sign(x), y)), y, 0));
+    },
+    {{"math.bessel_i1e", "math.special.bessel_i1e"},
+     R"(`bessel_i1(x) * exp(-|x|)`.
 
 Gradient: `dx = dy * (bessel_i0e(x) - y * (sign(x) + 1 / x))`.
 
@@ -294,7 +294,7 @@ Gradient: `dx = -dy * bessel_j1(x)`.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1.       , 0.7651977], dtype=float32)>)"});
 const Op& j1_op =
     unary<floating>("BesselJ1", Element1<special::bessel_j1>{}, NoFast{},
-                    [](X x, Y y, Dy dy) { return multiply(dy, first_order_slope(x, bessel_j0(x), y, -3.0 / 16)); },
+                    [](X x, Y y, Dy dy) { return multiply(dy, first_order_derivative(x, bessel_j0(x), y, -3.0 / 16)); },
                     {{"math.special.bessel_j1"},
                      R"(Bessel function of the first kind of order 1.
 
@@ -415,8 +415,8 @@ const Op& spence_op = unary<floating>("Spence", Element1<special::spence>{}, NoF
                                       [](X x, Dy dy) {
                                         Tensor at_one = equal(x, one_of(x)),
                                                safe = select(at_one, Tensor::number(x.dtype(), 2), x);
-                                        Tensor slope = divide(log(safe), subtract(one_of(x), safe));
-                                        return multiply(dy, select(at_one, shifted(scaled(x, 0.5), -1.5), slope));
+                                        Tensor derivative = divide(log(safe), subtract(one_of(x), safe));
+                                        return multiply(dy, select(at_one, shifted(scaled(x, 0.5), -1.5), derivative));
                                       },
                                       {{"math.special.spence"},
                                        R"(Spence's function, the dilogarithm of `1 - x`.

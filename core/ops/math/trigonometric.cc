@@ -6,6 +6,8 @@
 namespace tapeflow {
 namespace {
 
+constexpr NonFiniteAdvice inside_one = {"Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6)."};
+
 const Op& sin_op = unary<floating | complexes>(
     "Sin", [](auto x) { return std::sin(x); }, [](auto& v) { return v.sin; },
     [](X x, Dy dy) { return multiply(dy, cos(x)); }, {{"math.sin", "sin"}, R"(Sine of `x`.
@@ -33,21 +35,29 @@ Gradient: `dx = dy / cos(x)**2`.
 const Op& asin_op = unary<floating | complexes>(
     "Asin", [](auto x) { return std::asin(x); }, [](auto& v) { return v.asin; },
     [](X x, Dy dy) { return multiply(dy, reciprocal(sqrt(shifted(negative(square(x)), 1)))); },
-    {{"math.asin", "asin"}, R"(Inverse sine of `x`.
+    {{"math.asin", "asin"},
+     R"(Inverse sine of `x`.
 
 Gradient: `dx = dy / sqrt(1 - x**2)`.
 
 >>> tf.asin([0., 1.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.5707964], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.5707964], dtype=float32)>)",
+     {},
+     {},
+     inside_one});
 const Op& acos_op = unary<floating | complexes>(
     "Acos", [](auto x) { return std::acos(x); }, [](auto& v) { return v.acos; },
     [](X x, Dy dy) { return negative(multiply(dy, reciprocal(sqrt(shifted(negative(square(x)), 1))))); },
-    {{"math.acos", "acos"}, R"(Inverse cosine of `x`.
+    {{"math.acos", "acos"},
+     R"(Inverse cosine of `x`.
 
 Gradient: `dx = -dy / sqrt(1 - x**2)`.
 
 >>> tf.acos([1., 0.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.5707964], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 1.5707964], dtype=float32)>)",
+     {},
+     {},
+     inside_one});
 const Op& atan_op = unary<floating | complexes>(
     "Atan", [](auto x) { return std::atan(x); }, [](auto& v) { return v.atan; },
     [](X x, Dy dy) { return multiply(dy, reciprocal(shifted(square(x), 1))); },
@@ -83,21 +93,30 @@ Gradient: `dx = dy / cosh(y)`.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.8813736], dtype=float32)>)"});
 const Op& acosh_op = unary<floating | complexes>(
     "Acosh", [](auto x) { return std::acosh(x); }, [](auto& v) { return v.acosh; },
-    [](Y y, Dy dy) { return divide(dy, sinh(y)); }, {{"math.acosh", "acosh"}, R"(Inverse hyperbolic cosine of `x`.
+    [](Y y, Dy dy) { return divide(dy, sinh(y)); },
+    {{"math.acosh", "acosh"},
+     R"(Inverse hyperbolic cosine of `x`.
 
 Gradient: `dx = dy / sinh(y)`.
 
 >>> tf.acosh([1., 2.])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.      , 1.316958], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.      , 1.316958], dtype=float32)>)",
+     {},
+     {},
+     {"Keep the argument at 1 or above."}});
 const Op& atanh_op = unary<floating | complexes>(
     "Atanh", [](auto x) { return std::atanh(x); }, [](auto& v) { return v.atanh; },
     [](X x, Dy dy) { return multiply(dy, reciprocal(shifted(negative(square(x)), 1))); },
-    {{"math.atanh", "atanh"}, R"(Inverse hyperbolic tangent of `x`.
+    {{"math.atanh", "atanh"},
+     R"(Inverse hyperbolic tangent of `x`.
 
 Gradient: `dx = dy / (1 - x**2)`.
 
 >>> tf.atanh([0., 0.5])
-<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.        , 0.54930615], dtype=float32)>)"});
+<tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.        , 0.54930615], dtype=float32)>)",
+     {},
+     {},
+     inside_one});
 
 }  // namespace
 

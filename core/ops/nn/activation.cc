@@ -285,11 +285,11 @@ template <class T> T gelu_tanh_of(T x) {
   return T(0.5) * x * (1 + std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x)));
 }
 template <class T> T gelu_erf_of(T x) { return T(0.5) * x * std::erfc(-x * T(1 / std::numbers::sqrt2)); }
-template <class T> T gelu_tanh_slope(T x) {
+template <class T> T gelu_tanh_derivative(T x) {
   T t = std::tanh(T(kTanhScale) * (x + T(kTanhCubic) * x * x * x));
   return T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * T(kTanhScale) * (1 + T(3 * kTanhCubic) * x * x);
 }
-template <class T> T gelu_erf_slope(T x) {
+template <class T> T gelu_erf_derivative(T x) {
   return T(0.5) * std::erfc(-x * T(1 / std::numbers::sqrt2)) + x * T(kInvSqrt2Pi) * std::exp(T(-0.5) * x * x);
 }
 
@@ -313,7 +313,7 @@ const Op& gelu_erf_op = unary<floating>(
     "GeluErf", [](auto x) { return gelu_erf_of(x); }, [](auto& v) { return v.gelu_erf; },
     [](X x, Dy dy) { return gelu_erf_grad(dy, x); }, {{}, "", {"features"}});
 const Op& gelu_erf_grad_op = binary<floating, kCostlyGrain>(
-    "GeluErfGrad", [](auto dy, auto x) { return dy * gelu_erf_slope(x); },
+    "GeluErfGrad", [](auto dy, auto x) { return dy * gelu_erf_derivative(x); },
     [](auto& v) -> auto& { return v.gelu_erf_grad; }, [](B x, Dy d) { return gelu_erf_grad(d, x); },
     [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_erf_second(x))); }, {{}, "", {"gradients", "features"}});
 Tensor gelu_erf_grad(const Tensor& dy, const Tensor& x) { return run(gelu_erf_grad_op, {dy, x}); }
@@ -322,7 +322,7 @@ const Op& gelu_tanh_op = unary<floating>(
     "GeluTanh", [](auto x) { return gelu_tanh_of(x); }, [](auto& v) { return v.gelu_tanh; },
     [](X x, Dy dy) { return gelu_tanh_grad(dy, x); }, {{}, "", {"features"}});
 const Op& gelu_tanh_grad_op = binary<floating, kCostlyGrain>(
-    "GeluTanhGrad", [](auto dy, auto x) { return dy * gelu_tanh_slope(x); },
+    "GeluTanhGrad", [](auto dy, auto x) { return dy * gelu_tanh_derivative(x); },
     [](auto& v) -> auto& { return v.gelu_tanh_grad; }, [](B x, Dy d) { return gelu_tanh_grad(d, x); },
     [](A dy, B x, Dy d) { return multiply(d, multiply(dy, gelu_tanh_second(x))); },
     {{}, "", {"gradients", "features"}});
@@ -369,26 +369,31 @@ Tensor softmax(const Tensor& x);
 Tensor softmax_grad(const Tensor& y, const Tensor& dy);
 Tensor last_sum(const Tensor& x) { return reduce_sum(x, {-1}, true); }
 
-const Op& softmax_op = define(Op{
+// y = f(x) for every row of floats; `Row` picks the loop among the vector kernels.
+template <auto Row> const Op& define_by_row(Op op) {
+  op.planning.cannot_fail = true;
+  op.arguments = {tensor("logits", floating)};
+  op.infer = infer_rows;
+  op.kernel = [](Call& call) {
+    in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
+      Rows rows = rows_of(in[0]);
+      auto kernel = Row(vector_kernels<T>());
+      for_rows(rows, [&](int64_t r) {
+        kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length, rows.length);
+      });
+    });
+  };
+  op.batch = batch_leading;
+  return define(std::move(op));
+}
+
+const Op& softmax_op = define_by_row<[](auto& v) { return v.softmax_row; }>(Op{
     .name = "Softmax",
-    .planning = {.cannot_fail = true},
-    .arguments = {tensor("logits", floating)},
-    .infer = infer_rows,
-    .kernel =
-        [](Call& call) {
-          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
-            Rows rows = rows_of(in[0]);
-            auto kernel = vector_kernels<T>().softmax_row;
-            for_rows(rows, [&](int64_t r) {
-              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length,
-                     rows.length);
-            });
-          });
-        },
     .vjp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.x_dot(0))); },
     .keep = keep_output(0),
-    .batch = batch_leading,
+    .non_finite =
+        {"A whole row is -inf, so that nothing is left to normalise: mask with a large finite number (-1e9)."},
 });
 Tensor softmax(const Tensor& x) { return run(softmax_op, {x}); }
 
@@ -423,47 +428,31 @@ const Op& softmax_grad_op = define(Op{
         },
     .keep = keep_input(0) | keep_input(1),
     .batch = batch_leading,
+    .row_rule = separate_rows<2>,
 });
-const bool softmax_grad_rows = set_row_rule(softmax_grad_op, separate_rows<2>);
 Tensor softmax_grad(const Tensor& y, const Tensor& dy) { return run(softmax_grad_op, {y, dy}); }
 
-const Op& log_softmax_op = define(Op{
+const Op& log_softmax_op = define_by_row<[](auto& v) { return v.log_softmax_row; }>(Op{
     .name = "LogSoftmax",
-    .planning = {.cannot_fail = true},
-    .arguments = {tensor("logits", floating)},
-    .infer = infer_rows,
-    .kernel =
-        [](Call& call) {
-          in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
-            Rows rows = rows_of(in[0]);
-            auto kernel = vector_kernels<T>().log_softmax_row;
-            for_rows(rows, [&](int64_t r) {
-              kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length,
-                     rows.length);
-            });
-          });
-        },
     .vjp = [](RuleContext& c) { c.set(0, subtract(c.dy(), multiply(last_sum(c.dy()), exp(c.y())))); },
     .keep = keep_output(0),
-    .batch = batch_leading,
 });
 
 // ---- cross entropies: the loss of each row, and its derivative by the logits, which the rule multiplies by dy.
 
+Tensor as_column(const Tensor& x) {
+  Shape shape = x.shape();
+  shape.append(1);
+  return reshape(x, shape);
+}
+
 // Second order: d (softmax - labels) by logits is the Jacobian of softmax.
 void cross_entropy_vjp(RuleContext& c) {
   Tensor d;
-  if (c.has_dy(0))
-    d = multiply(reshape(c.dy(0),
-                         [&] {
-                           Shape s = c.dy(0).shape();
-                           s.append(1);
-                           return s;
-                         }()),
-                 c.y(1));
+  if (c.has_dy(0)) d = multiply(as_column(c.dy(0)), c.y(1));
   if (c.has_dy(1)) {
-    Tensor bend = softmax_grad(softmax(c.x(0)), c.dy(1));
-    d = d ? add(d, bend) : bend;
+    Tensor second = softmax_grad(softmax(c.x(0)), c.dy(1));
+    d = d ? add(d, second) : second;
   }
   if (c.wants(0)) c.set(0, d);
 }
@@ -540,11 +529,7 @@ const Op& cross_entropy_op = define(Op{
           cross_entropy_vjp(c);
           if (!c.wants(1)) return;
           Tensor d;
-          if (c.has_dy(0)) {
-            Shape s = c.dy(0).shape();
-            s.append(1);
-            d = multiply(reshape(c.dy(0), s), negative(run(log_softmax_op, {c.x(0)})));
-          }
+          if (c.has_dy(0)) d = multiply(as_column(c.dy(0)), negative(run(log_softmax_op, {c.x(0)})));
           // As in TensorFlow, the derivative that the second output holds counts as free of the labels.
           c.set(1, d ? d : zeros(c.dtype(1), c.shape(1)));
         },

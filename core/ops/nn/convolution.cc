@@ -16,7 +16,7 @@ constexpr struct ConvParams : Keys {
   Key<std::string> padding = next("padding");
   Key<Ints> explicit_paddings = next("explicit_paddings"), dilations = next("dilations");
 } conv_params;
-// Of the derivatives, which are told the shape of their result.
+// Of the derivatives, whose result shape is a parameter.
 constexpr struct : ConvParams {
   Key<Ints> input_sizes = next("input_sizes");
 } to_input_params;
@@ -112,15 +112,24 @@ Tensor channels_as_rows(const Tensor& x, int64_t rows, int64_t groups) {
   int64_t each = x.shape().back() / rows / groups;
   Shape apart = x.shape().slice(0, x.rank() - 1);
   for (int64_t n : {groups, rows, each}) apart.append(n);
-  Tensor in_front = move_dimension(reshape(x, apart), apart.rank() - 2, 0);
-  Shape joined = in_front.shape().slice(0, in_front.rank() - 2);
+  Tensor prepended = move_dimension(reshape(x, apart), apart.rank() - 2, 0);
+  Shape joined = prepended.shape().slice(0, prepended.rank() - 2);
   joined.append(groups * each);
-  return reshape(in_front, joined);
+  return reshape(prepended, joined);
 }
 
 // How many groups the channels of the output fall into, seen from the filter; 0 if the filter itself has groups.
 template <bool Depthwise> int64_t channel_groups(int64_t image_channels, int64_t filter_channels) {
   return Depthwise ? image_channels : filter_channels == image_channels ? 1 : 0;
+}
+
+// The images of a batch are separate, if the filter, the other input, is not by row.
+template <int Images> RowStructure rows_of_images(const Call&, std::span<const bool> by_row, std::span<bool>) {
+  return by_row[1 - Images] ? RowStructure::mixed : RowStructure::separate;
+}
+RowStructure rows_of_filter_gradient(const Call&, std::span<const bool>, std::span<bool> also_cut) {
+  also_cut[0] = also_cut[1] = true;
+  return RowStructure::summed;
 }
 
 template <bool Depthwise> struct ConvOps {
@@ -159,10 +168,19 @@ template <bool Depthwise> struct ConvOps {
     return true;
   }
 
+  // All three are linear in each of two inputs: the gradient of one needs the other.
+  static const Op& define_conv(Op op) {
+    if (!Depthwise) op.planning.cost = {cost::convolutions, 0.02};
+    op.keep = keep_input(0) | keep_input(1);
+    op.keep_for[0] = keep_input(1);
+    op.keep_for[1] = keep_input(0);
+    op.keep_by_input = true;
+    return define(std::move(op));
+  }
+
   static const Op& define_forward(const char* name) {
-    return define(Op{
+    return define_conv(Op{
         .name = name,
-        .planning = {.cost = Depthwise ? CostModel{} : CostModel{cost::convolutions, 0.02}},
         .arguments = conv_arguments("input", "filter"),
         .infer =
             [](Call& call) {
@@ -185,19 +203,16 @@ template <bool Depthwise> struct ConvOps {
               if (c.wants(0)) c.set(0, F::to_input(c.x(1), c.dy(), c.shape(0), c.params));
               if (c.wants(1)) c.set(1, F::to_filter(c.x(0), c.dy(), c.shape(1), c.params));
             },
-        .keep = keep_input(0) | keep_input(1),
-        .keep_for = {keep_input(1), keep_input(0)},
-        .keep_by_input = true,
         .batch = batch_forward,
+        .row_rule = rows_of_images<0>,
     });
   }
 
   static const Op& define_to_input(const char* name) {
     std::vector<Argument> arguments = conv_arguments("filter", "out_backprop");
     arguments.push_back(ints(to_input_params.input_sizes));
-    return define(Op{
+    return define_conv(Op{
         .name = name,
-        .planning = {.cost = Depthwise ? CostModel{} : CostModel{cost::convolutions, 0.02}},
         .arguments = std::move(arguments),
         .infer =
             [](Call& call) {
@@ -229,19 +244,16 @@ template <bool Depthwise> struct ConvOps {
               if (c.wants(0)) c.set(0, F::to_filter(c.dy(), c.x(1), c.shape(0), c.params));
               if (c.wants(1)) c.set(1, F::forward(c.dy(), c.x(0), c.params));
             },
-        .keep = keep_input(0) | keep_input(1),
-        .keep_for = {keep_input(1), keep_input(0)},
-        .keep_by_input = true,
         .batch = batch_to_input,
+        .row_rule = rows_of_images<1>,
     });
   }
 
   static const Op& define_to_filter(const char* name) {
     std::vector<Argument> arguments = conv_arguments("input", "out_backprop");
     arguments.push_back(ints(to_filter_params.filter_sizes));
-    return define(Op{
+    return define_conv(Op{
         .name = name,
-        .planning = {.cost = Depthwise ? CostModel{} : CostModel{cost::convolutions, 0.02}},
         .arguments = std::move(arguments),
         .infer =
             [](Call& call) {
@@ -272,10 +284,8 @@ template <bool Depthwise> struct ConvOps {
               if (c.wants(0)) c.set(0, F::to_input(c.dy(), c.x(1), c.shape(0), c.params));
               if (c.wants(1)) c.set(1, F::forward(c.x(0), c.dy(), c.params));
             },
-        .keep = keep_input(0) | keep_input(1),
-        .keep_for = {keep_input(1), keep_input(0)},
-        .keep_by_input = true,
         .batch = batch_to_filter,
+        .row_rule = rows_of_filter_gradient,
     });
   }
 };
@@ -286,20 +296,6 @@ const Op& conv_to_filter_op = ConvOps<false>::define_to_filter("ConvBackpropFilt
 const Op& depthwise_op = ConvOps<true>::define_forward("DepthwiseConv");
 const Op& depthwise_to_input_op = ConvOps<true>::define_to_input("DepthwiseConvBackpropInput");
 const Op& depthwise_to_filter_op = ConvOps<true>::define_to_filter("DepthwiseConvBackpropFilter");
-
-// The images of a batch are separate, if the filter, the other input, is not by row.
-template <int Images> RowStructure rows_of_images(const Call&, std::span<const bool> by_row, std::span<bool>) {
-  return by_row[1 - Images] ? RowStructure::mixed : RowStructure::separate;
-}
-RowStructure rows_of_filter_gradient(const Call&, std::span<const bool>, std::span<bool> also_cut) {
-  also_cut[0] = also_cut[1] = true;
-  return RowStructure::summed;
-}
-const bool conv_rows = set_row_rule(conv_op, rows_of_images<0>) && set_row_rule(conv_to_input_op, rows_of_images<1>) &&
-                       set_row_rule(conv_to_filter_op, rows_of_filter_gradient);
-const bool depthwise_rows = set_row_rule(depthwise_op, rows_of_images<0>) &&
-                            set_row_rule(depthwise_to_input_op, rows_of_images<1>) &&
-                            set_row_rule(depthwise_to_filter_op, rows_of_filter_gradient);
 
 template <bool D> Tensor Forms<D>::forward(const Tensor& x, const Tensor& filter, const Params& p) {
   return run(D ? depthwise_op : conv_op, {x, filter}, p.first(conv_params.count));

@@ -138,7 +138,7 @@ const Op& ctc_curvature_op = define(Op{
                 for (int64_t t = 0; t < s.times; ++t)
                   for (int64_t c = 0; c < s.classes; ++c)
                     store(y_dot + (t * s.batch + b) * s.classes + c,
-                          Compute<T>(t < s.lengths[size_t(b)] ? derivative[size_t(t * s.classes + c)].slope : 0));
+                          Compute<T>(t < s.lengths[size_t(b)] ? derivative[size_t(t * s.classes + c)].derivative : 0));
               }
             });
           });

@@ -1,4 +1,4 @@
-// Images: resampling along an axis, which all ways of resizing are made of, and non-maximum suppression of boxes.
+// Images: resampling along an axis, which all resizing methods are made of, and non-maximum suppression of boxes.
 #include <cmath>
 #include <functional>
 #include <queue>
@@ -131,7 +131,7 @@ struct SuppressionLimits {
   float overlap, score, sigma;  // sigma > 0: scores fade by exp(-overlap² / (2 sigma)) instead of falling out
 };
 // Takes the boxes from the best score down; a box falls out, or fades, by its overlap with those taken before.
-// A candidate remembers how many taken boxes it has been held against.
+// A candidate counts the selected boxes it has been compared with.
 Selection suppress(int64_t count, FunctionRef<float(int64_t)> score, FunctionRef<float(int64_t, int64_t)> overlap,
                    SuppressionLimits limits) {
   struct Candidate {

@@ -115,12 +115,12 @@ template <class T> void shift_and_scale(const T* x, const Table& t, const T* mea
   const bool by_row = t.layout == Layout::rows;
   const int64_t columns = t.columns;
   auto per_column = [&](const T* numbers) { return by_row ? Scratch<T>(0) : repeated(numbers, t); };
-  Scratch<T> center = per_column(mean), slope = per_column(factor), shift = per_column(offset);
+  Scratch<T> center = per_column(mean), gain = per_column(factor), shift = per_column(offset);
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / columns), [&](int64_t begin, int64_t end) {
     Scratch<T> room(columns * joined_rows(t));
     if (!by_row)
       return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
-        v.normalize_columns(x + at, center.data(), slope.data(), shift.data(), adds ? room.data() : dx + at, n);
+        v.normalize_columns(x + at, center.data(), gain.data(), shift.data(), adds ? room.data() : dx + at, n);
         if (adds) v.accumulate(room.data(), dx + at, n);
         if (epilogue) (*epilogue)(at, n, 1, 0);
       });
@@ -158,7 +158,7 @@ constexpr struct : Keys {
 } moments_params;
 // Mean and variance over `axes`, which stay as dimensions of 1. dx = dmean / n + 2 (x - mean) dvariance / n.
 // TensorFlow's nn.moments takes the mean in this derivative as a constant, which shows at second order; `mean_moves`
-// tells it apart.
+// selects which.
 const Op& moments_op = define(Op{
     .name = "Moments",
     .planning = {.cannot_fail = true},
@@ -221,7 +221,7 @@ Table normalize_table(const Shape& x, const Shape& mean, const Shape& variance, 
 }
 
 // A tensor's numbers, one for each column.
-template <class T> Scratch<T> spread_out(const Tensor& t, int64_t columns) {
+template <class T> Scratch<T> broadcast_columns(const Tensor& t, int64_t columns) {
   Scratch<T> result(columns);
   if (t.size() == 1)
     std::ranges::fill(result, *t.data<T>());
@@ -241,8 +241,8 @@ template <class T> void normalize(std::span<const Tensor> in, double epsilon, co
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *mean = in[kMean].data<T>();
   T* y = out.mutable_data<T>();
-  auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns),
-       offset = spread_out<T>(in[kOffset], t.columns);
+  auto factor = factors_of<T>(in[kVariance], epsilon), scale = broadcast_columns<T>(in[kScale], t.columns),
+       offset = broadcast_columns<T>(in[kOffset], t.columns);
   if (t.layout == Layout::columns) {
     v.multiply.vv(factor.data(), scale.data(), factor.data(), t.columns);
     return shift_and_scale(x, t, mean, factor.data(), offset.data(), false, y, epilogue);
@@ -261,17 +261,17 @@ template <class T>
 void normalize_backwards(std::span<const Tensor> in, double epsilon, const Table& t, std::span<const Tensor> d) {
   const VectorKernels<T>& v = vector_kernels<T>();
   const T *x = in[kX].data<T>(), *dy = in[kDy].data<T>(), *mean = in[kMean].data<T>();
-  auto factor = factors_of<T>(in[kVariance], epsilon), scale = spread_out<T>(in[kScale], t.columns);
+  auto factor = factors_of<T>(in[kVariance], epsilon), scale = broadcast_columns<T>(in[kScale], t.columns);
   T *dx = d[kX].mutable_data<T>(), *d_mean = d[kMean].mutable_data<T>(), *d_variance = d[kVariance].mutable_data<T>();
   T *d_scale = d[kScale].mutable_data<T>(), *d_offset = d[kOffset].mutable_data<T>();
   if (t.layout == Layout::columns) {
     const int64_t width = joined_rows(t) * t.columns;
     v.multiply.vv(factor.data(), scale.data(), scale.data(), t.columns);
-    auto center = repeated(mean, t), slope = repeated(scale.data(), t);
+    auto center = repeated(mean, t), gain = repeated(scale.data(), t);
     Scratch<T> both(2 * width);
     over_chunks(t, 2 * width, both.data(), [&](int64_t begin, int64_t end, T* sums) {
       for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
-        v.normalize_columns_grad(x + at, dy + at, center.data(), slope.data(), dx + at, sums, sums + width, n);
+        v.normalize_columns_grad(x + at, dy + at, center.data(), gain.data(), dx + at, sums, sums + width, n);
       });
     });
     fold_repeats(both.data(), t);
@@ -326,7 +326,7 @@ Tensor unbroadcast_rows(const BatchCall& c, const Tensor& t, const Shape& shape)
   Shape wide{c.rows};
   for (int i = shape.rank(); i < t.rank() - 1; ++i) wide.append(1);
   for (int64_t d : shape) wide.append(d);
-  return reshape(unbroadcast(t, wide), with_rows_in_front(c.rows, shape));
+  return reshape(unbroadcast(t, wide), with_batch_dimension(c.rows, shape));
 }
 
 // Only dy, the last operand, may depend on the row.
@@ -356,14 +356,15 @@ void normalize_grad_vjp(RuleContext& c) {
   Tensor distance = subtract(c.x(kX), c.x(kMean)),
          factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params[normalize_params.epsilon])));
   Tensor cubed = multiply(factor, square(factor));
-  Tensor moved = subtract(c.dy(kX), c.dy(kMean)), spread = scaled(multiply(c.dy(kVariance), cubed), -0.5);
-  Tensor per_scale = add(multiply(moved, factor), multiply(spread, distance));  // what scale is multiplied by in w
+  Tensor moved = subtract(c.dy(kX), c.dy(kMean)), variance_term = scaled(multiply(c.dy(kVariance), cubed), -0.5);
+  Tensor per_scale =
+      add(multiply(moved, factor), multiply(variance_term, distance));  // what scale is multiplied by in w
   if (c.wants(kDy)) {
     Tensor rest = add(multiply(c.dy(kScale), multiply(distance, factor)), c.dy(kOffset));
     c.set(kDy, unbroadcast(add(multiply(scale, per_scale), rest), c.shape(kDy)));
   }
   if (c.wants(kX) || c.wants(kMean)) {
-    Tensor dx = multiply(dy, add(multiply(scale, spread), multiply(c.dy(kScale), factor)));
+    Tensor dx = multiply(dy, add(multiply(scale, variance_term), multiply(c.dy(kScale), factor)));
     if (c.wants(kX)) c.set(kX, dx);
     if (c.wants(kMean)) c.set(kMean, negative(unbroadcast(dx, c.shape(kMean))));
   }

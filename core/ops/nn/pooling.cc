@@ -135,8 +135,8 @@ const Op& max_pool_grad_op = define(Op{
         },
     .keep = keep_input(0),
     .batch = batch_pool,
+    .row_rule = separate_rows<2>,
 });
-const bool max_pool_grad_rows = set_row_rule(max_pool_grad_op, separate_rows<2>);
 
 const Op& max_pool_pick_op = define(Op{
     .name = "MaxPoolGradGrad",
@@ -180,7 +180,7 @@ BlockVector<int64_t> places_in_image(const Tensor& argmax, int64_t image, const 
   }
   return places;
 }
-Tensor pool_places_spread(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p);
+Tensor max_pool_argmax_grad(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p);
 Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p);
 
 const Op& max_pool_with_argmax_op = define(Op{
@@ -210,21 +210,21 @@ const Op& max_pool_with_argmax_op = define(Op{
           if (call.params[argmax_params.include_batch_in_index])
             for (int64_t i = 0; i < call.out[1].size(); ++i) places[i] += i / cells * image;
         },
-    .vjp = [](RuleContext& c) { c.set(0, pool_places_spread(c.dy(0), c.y(1), c.shape(0), c.params)); },
+    .vjp = [](RuleContext& c) { c.set(0, max_pool_argmax_grad(c.dy(0), c.y(1), c.shape(0), c.params)); },
     .jvp = [](RuleContext& c) { c.set(0, pool_places_pick(c.x_dot(0), c.y(1), c.params)); },
     .keep = keep_output(1),
     .batch = batch_pool_with_argmax,
     .returns_list = true,
 });
 
-std::vector<Argument> places_spread_arguments() {
+std::vector<Argument> max_pool_argmax_grad_arguments() {
   std::vector<Argument> arguments = places_arguments({tensor("dy", floating), index_tensor("argmax")});
   arguments.push_back(ints(argmax_grad_params.input_sizes));
   return arguments;
 }
-const Op& pool_places_spread_op = define(Op{
+const Op& max_pool_argmax_grad_op = define(Op{
     .name = "MaxPoolGradWithArgmax",
-    .arguments = places_spread_arguments(),
+    .arguments = max_pool_argmax_grad_arguments(),
     .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(argmax_grad_params.input_sizes)); },
     .infer_staged =
         [](Call& call) {
@@ -267,13 +267,13 @@ const Op& pool_places_pick_op = define(Op{
         },
     .vjp =
         [](RuleContext& c) {
-          if (c.wants(0)) c.set(0, pool_places_spread(c.dy(), c.x(1), c.shape(0), c.params));
+          if (c.wants(0)) c.set(0, max_pool_argmax_grad(c.dy(), c.x(1), c.shape(0), c.params));
         },
     .keep = keep_input(1),
     .batch = batch_pool_with_argmax,
 });
-Tensor pool_places_spread(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p) {
-  return run(pool_places_spread_op, {dy, argmax}, p.first(argmax_params.count).appended(Param(x)));
+Tensor max_pool_argmax_grad(const Tensor& dy, const Tensor& argmax, const Shape& x, const Params& p) {
+  return run(max_pool_argmax_grad_op, {dy, argmax}, p.first(argmax_params.count).appended(Param(x)));
 }
 Tensor pool_places_pick(const Tensor& v, const Tensor& argmax, const Params& p) {
   return run(pool_places_pick_op, {v, argmax}, p.first(argmax_params.count));
@@ -324,8 +324,8 @@ const Op& avg_pool_grad_op = define(Op{
         [](BatchCall& c) {
           return fold_and_run(c, {folded(c.in[0])}, with_larger_batch(c, avg_pool_grad_params.input_sizes));
         },
+    .row_rule = separate_rows<2>,
 });
-const bool avg_pool_grad_rows = set_row_rule(avg_pool_grad_op, separate_rows<2>);
 Tensor avg_pool_to_input(const Tensor& dy, const Params& with_shape) { return run(avg_pool_grad_op, {dy}, with_shape); }
 
 }  // namespace

@@ -73,7 +73,7 @@ inline Tensor folded(const Tensor& x) {
 inline Tensor unfolded(const Tensor& x, int64_t rows) {
   Shape shape = x.shape();
   shape[0] /= rows;
-  return reshape(x, with_rows_in_front(rows, shape));
+  return reshape(x, with_batch_dimension(rows, shape));
 }
 inline bool fold_and_run(BatchCall& c, std::initializer_list<Tensor> in, const Params& params) {
   c.run_same(in, params);

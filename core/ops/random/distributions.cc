@@ -51,8 +51,8 @@ const Op& gamma_op = define(Op{
         [](RuleContext& c) {
           if (!c.wants(2)) return;
           const Tensor &alpha = c.x(2), &y = c.y();
-          Shape spread = alpha.shape();
-          c.set(2, unbroadcast(multiply(c.dy(), gamma_gradient(alpha, y)), spread));
+          Shape shape = alpha.shape();
+          c.set(2, unbroadcast(multiply(c.dy(), gamma_gradient(alpha, y)), shape));
         },
     .jvp =
         [](RuleContext& c) {

@@ -19,7 +19,7 @@
 namespace tapeflow::plan {
 namespace {
 
-// Elements of a fusion that is quicker with any other nodes of its size. Larger ones stay apart if nothing connects
+// Elements of a fusion that is faster with any other nodes of its size. Larger ones stay apart if nothing connects
 // them: each can be an epilogue of its own, and run in a lane of its own.
 constexpr int64_t kSmallFusion = 1024;
 constexpr size_t kMostFusedNodes = 96;

@@ -80,7 +80,7 @@ class Emitter {
     auto operand = [&](ValueId v, Layout layout) -> Program::Operand {
       const ValueInfo& x = ir_.root_info(v);
       if (x.node != kNone && ir_.inlined.contains(x.node)) return {};
-      if (layout == Layout::spread) return program.spread(ir_.body_of(v), result);
+      if (layout == Layout::broadcast) return program.broadcast(ir_.body_of(v), result);
       if (x.program_step != kNone && x.step == ir_.values[n.first_output].step)
         return {nullptr, x.program_step, layout};
       return {ir_.body_of(v), -1, layout};

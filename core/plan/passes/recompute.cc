@@ -17,7 +17,7 @@
 namespace tapeflow::plan {
 namespace {
 
-// Fewest elements whose way to memory and back is worth avoiding.
+// Fewest elements whose round trip to memory is worth avoiding.
 constexpr int64_t kWorthSinking = 1 << 16;
 
 class Sinking {

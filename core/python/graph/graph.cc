@@ -39,26 +39,26 @@ SmallVector<Tensor, 8> tensors_of(PyObject* sequence, const char* who) {
 
 namespace {
 
-// Graph(outer=None, takes_everything=False)
+// Graph(outer=None, graph_mode=False)
 PyObject* graph_new(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* outer = Py_None;
-  int takes_everything = 0;
-  if (!PyArg_ParseTuple(args, "|Op:Graph", &outer, &takes_everything)) return nullptr;
+  int graph_mode = 0;
+  if (!PyArg_ParseTuple(args, "|Op:Graph", &outer, &graph_mode)) return nullptr;
   return guarded([&]() -> PyObject* {
     Graph* around = outer == Py_None ? nullptr : checked_graph(outer).get();
     Ref self = checked(type->tp_alloc(type, 0));
     auto* o = reinterpret_cast<GraphObject*>(self.get());
-    o->graph = new std::shared_ptr<Graph>(std::make_shared<Graph>(around, takes_everything));
+    o->graph = new std::shared_ptr<Graph>(std::make_shared<Graph>(around, graph_mode));
     o->entered = new std::vector<Stage*>;
-    (*o->graph)->face = self.get();
-    (*o->graph)->is_of_program = !takes_everything;
+    (*o->graph)->wrapper = self.get();
+    (*o->graph)->is_of_program = !graph_mode;
     return self.release();
   });
 }
 void graph_dealloc(PyObject* self) {
   auto* o = reinterpret_cast<GraphObject*>(self);
   PyObject_GC_UnTrack(self);
-  (*o->graph)->face = nullptr;
+  (*o->graph)->wrapper = nullptr;
   Py_CLEAR(o->dict);
   delete o->graph;
   delete o->entered;
@@ -133,7 +133,7 @@ PyObject* graph_evaluate(PyObject* self, PyObject* args) {
     if (PyErr_Occurred()) throw_python_error();
     EnterStage nowhere(nullptr);
     SmallVector<Tensor, 8> tensors = tensors_of(values, "Session.run");
-    PauseRecording unheard;
+    PauseRecording unrecorded;
     return wrap_list(interpret(graph, {given_ids, tensors, wanted_ids, false, nodes}, [](ValueId, const Tensor&) {}));
   });
 }
@@ -164,14 +164,14 @@ PyObject* get_captures(PyObject* self, void*) {
 PyObject* get_node_count(PyObject* self, void*) { return PyLong_FromSize_t(graph_of(self)->nodes.size()); }
 PyObject* get_outer(PyObject* self, void*) {
   Graph* outer = graph_of(self)->outer();
-  return Py_NewRef(outer && outer->face ? static_cast<PyObject*>(outer->face) : Py_None);
+  return Py_NewRef(outer && outer->wrapper ? static_cast<PyObject*>(outer->wrapper) : Py_None);
 }
-PyObject* get_takes_everything(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->takes_everything()); }
-PyObject* get_stands_alone(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->stands_alone); }
-int set_stands_alone(PyObject* self, PyObject* value, void*) {
+PyObject* get_graph_mode(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->graph_mode()); }
+PyObject* get_is_function(PyObject* self, void*) { return PyBool_FromLong(graph_of(self)->is_function); }
+int set_is_function(PyObject* self, PyObject* value, void*) {
   int yes = value ? PyObject_IsTrue(value) : -1;
   if (yes < 0) return -1;
-  graph_of(self)->stands_alone = yes;
+  graph_of(self)->is_function = yes;
   return 0;
 }
 PyObject* get_scope(PyObject* self, void*) { return PyUnicode_FromString(graph_of(self)->scope.c_str()); }
@@ -407,12 +407,12 @@ class WithoutControls {
   decltype(Graph::controls) held_;
 };
 
-// excerpt(tensors, given, operations, alone=False): a graph that computes the tensors from the given ones and runs the
+// subgraph(tensors, given, operations, alone=False): a graph that computes the tensors from the given ones and runs the
 // operations; `alone` without what only has to run before them.
-PyObject* graph_excerpt(PyObject* self, PyObject* args) {
+PyObject* graph_subgraph(PyObject* self, PyObject* args) {
   PyObject *wanted, *given, *operations;
   int alone = 0;
-  if (!PyArg_ParseTuple(args, "OOO|p:excerpt", &wanted, &given, &operations, &alone)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OOO|p:subgraph", &wanted, &given, &operations, &alone)) return nullptr;
   return guarded([&]() -> PyObject* {
     Graph& graph = *graph_of(self);
     WithoutControls without(graph, alone);
@@ -420,7 +420,7 @@ PyObject* graph_excerpt(PyObject* self, PyObject* args) {
                          given_ids = ids_of(graph, given, "Session.run");
     std::vector<int> nodes = numbers_of(operations);
     Ref result = checked(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(graph_type)));
-    build_excerpt(*graph_of(result.get()), graph, given_ids, wanted_ids, false, nodes);
+    build_subgraph(*graph_of(result.get()), graph, given_ids, wanted_ids, false, nodes);
     return result.release();
   });
 }
@@ -435,7 +435,7 @@ PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Graph& graph = *graph_of(self);
     EnterStage stage(&graph);
-    PauseRecording unheard;
+    PauseRecording unrecorded;
     SmallVector<Tensor, 8> ys = tensors_of(targets, "gradients"), stopped = tensors_of(stops, "gradients");
     Tensors dy;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(cotangents); ++i) {
@@ -521,7 +521,7 @@ PyMethodDef graph_methods[] = {
     {"evaluate", graph_evaluate, METH_VARARGS,
      "evaluate(tensors, given, values, operations): any values of the graph from any others."},
     {"cut_back", graph_cut_back, METH_O, "Takes back the nodes from this number on."},
-    {"node", graph_node, METH_O, "What can be told of a node."},
+    {"node", graph_node, METH_O, "A description of a node."},
     {"parallel_regions", graph_parallel_regions, METH_NOARGS,
      "The nodes that run at the same time: regions, their lanes, the nodes of these."},
     {"compiler_ir", graph_compiler_ir, METH_VARARGS, "The planner's IR as text after a pass."},
@@ -537,7 +537,7 @@ PyMethodDef graph_methods[] = {
     {"add_constant", graph_add_constant, METH_VARARGS, "A node that gives a tensor."},
     {"add_no_op", graph_add_no_op, METH_O, "A node that does nothing; gives its number."},
     {"controls", graph_controls, METH_O, "The nodes that run before a node though it does not use their outputs."},
-    {"excerpt", graph_excerpt, METH_VARARGS, "A graph of its own that computes some values of this one."},
+    {"subgraph", graph_subgraph, METH_VARARGS, "A graph of its own that computes some values of this one."},
     {"gradients", graph_find_gradients, METH_VARARGS, "Gradients between values, as new nodes of this graph."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -547,8 +547,8 @@ PyGetSetDef graph_properties[] = {
     {"captures", get_captures, nullptr, nullptr, nullptr},
     {"node_count", get_node_count, nullptr, nullptr, nullptr},
     {"outer", get_outer, nullptr, nullptr, nullptr},
-    {"takes_everything", get_takes_everything, nullptr, nullptr, nullptr},
-    {"stands_alone", get_stands_alone, set_stands_alone, nullptr, nullptr},
+    {"graph_mode", get_graph_mode, nullptr, nullptr, nullptr},
+    {"is_function", get_is_function, set_is_function, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
     {"control_scope", get_control_scope, set_control_scope, nullptr, nullptr},
     {"frozen", get_frozen, set_frozen, nullptr, nullptr},

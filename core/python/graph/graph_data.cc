@@ -182,7 +182,7 @@ PyObject* graph_rows(PyObject*, PyObject* args) {
     const Graph& graph = *checked_graph(graph_object);
     Ref list = checked(PyList_New(0));
     auto number = [&](VariableBody& v) -> ValueIndex {
-      if (!v.wrapper) return kNotFollowed;
+      if (!v.wrapper) return kUntracked;
       Ref key = checked(PyLong_FromVoidPtr(v.wrapper));
       if (PyObject* known = PyDict_GetItem(numbers_of_variables, key.get()))
         return ValueIndex(PyLong_AsUnsignedLong(known));
@@ -192,11 +192,11 @@ PyObject* graph_rows(PyObject*, PyObject* args) {
     };
     constexpr ValueIndex kFirstInput = 1 << 20;
     GraphRows rows(list.get(), GraphRows::kFirst, number);
-    std::vector<ValueIndex> at(graph.values.size(), kNotFollowed);
+    std::vector<ValueIndex> at(graph.values.size(), kUntracked);
     for (size_t i = 0; i < graph.inputs.size(); ++i) at[graph.inputs[i]] = kFirstInput + ValueIndex(i);
     rows.add(graph, at);
     Ref numbers = checked(PyList_New(0));
-    for (ValueIndex i : at) append(numbers, i == kNotFollowed ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i));
+    for (ValueIndex i : at) append(numbers, i == kUntracked ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i));
     return Py_BuildValue("(OO)", list.get(), numbers.get());
   });
 }

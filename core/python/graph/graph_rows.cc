@@ -1,8 +1,6 @@
 // The nodes of graphs, and of the graphs inside of them, as rows for the diagnostics.
 #include "python/graph/graph_rows.h"
 
-#include <cstring>
-
 #include "control_flow/control_ops.h"
 #include "control_flow/loop.h"
 #include "python/graph/graph.h"
@@ -13,7 +11,7 @@ namespace tapeflow::python {
 Ref index_list(std::span<const ValueIndex> indices) {
   Ref list = checked(PyList_New(0));
   for (ValueIndex i : indices) {
-    if (i == kNotFollowed) continue;
+    if (i == kUntracked) continue;
     Ref index = checked(PyLong_FromUnsignedLong(i));
     if (PyList_Append(list.get(), index.get()) < 0) throw_python_error();
   }
@@ -58,13 +56,13 @@ void GraphRows::add_row(const char* name, const Location& location, size_t kept,
 }
 
 void GraphRows::pass(const Location& location, ValueIndex from, ValueIndex to, const Tensor& like) {
-  if (from == kNotFollowed || to == kNotFollowed) return;
+  if (from == kUntracked || to == kUntracked) return;
   Spec spec{like.dtype(), like.shape()};
   add_row("identity", location, 0, {&from, 1}, {&to, 1}, false, {&spec, 1}, {&spec, 1});
 }
 
 std::vector<ValueIndex> GraphRows::add_inside(const Graph& graph, std::span<const ValueIndex> inputs) {
-  std::vector<ValueIndex> at(graph.values.size(), kNotFollowed), outputs;
+  std::vector<ValueIndex> at(graph.values.size(), kUntracked), outputs;
   for (size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i) at[graph.inputs[i]] = inputs[i];
   add(graph, at);
   for (ValueId v : graph.outputs) outputs.push_back(at[v]);
@@ -113,7 +111,7 @@ void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<Value
   const Op& op = *node.op;
   if (&op == &read_variable_op()) {
     at[node.first_output] = variable_(variable_in(node.params));
-    if (at[node.first_output] == kNotFollowed) at[node.first_output] = next_++;
+    if (at[node.first_output] == kUntracked) at[node.first_output] = next_++;
     return;
   }
   SmallVector<ValueIndex, 8> inputs, outputs;
@@ -124,7 +122,7 @@ void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<Value
   }
   if (&op == &assign_op()) {
     ValueIndex variable = variable_(variable_in(node.params));
-    if (variable != kNotFollowed)
+    if (variable != kUntracked)
       add_row("assign", node.location, 0, {inputs.begin(), inputs.size()}, {&variable, 1}, true,
               {input_specs.begin(), input_specs.size()}, {input_specs.begin(), input_specs.size()});
     return;
@@ -136,7 +134,7 @@ void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<Value
   if (expand(op, node.params, node.location, {inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()}))
     return;
   size_t first = 0;
-  if (!std::strcmp(op.name, "CustomGradient")) first = node.outputs;  // the outputs, as the program computed them
+  if (op.custom_gradient) first = node.outputs;  // the outputs, as the program computed them
   add_row(op.public_name() ? op.public_name() : op.name, node.location, 0,
           std::span<const ValueIndex>(inputs.begin(), inputs.size()).subspan(std::min(first, inputs.size())),
           {outputs.begin(), outputs.size()}, op.gradient == Gradient::none || is_opaque_call(op, node.params),

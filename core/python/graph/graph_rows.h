@@ -19,7 +19,7 @@ Ref index_list(std::span<const ValueIndex>);
 // its inputs.
 class GraphRows {
  public:
-  // The number of a variable, or kNotFollowed.
+  // The number of a variable, or kUntracked.
   using VariableNumber = std::function<ValueIndex(VariableBody&)>;
   GraphRows(PyObject* list, ValueIndex first_free, VariableNumber number)
       : list_(list), next_(first_free), variable_(std::move(number)) {}

@@ -20,11 +20,11 @@ ArrayFunction = Callable[[np.ndarray], np.ndarray]
 
 
 class Derivative(NamedTuple):
-    """A directional derivative of a vector: its elements, their errors, and the slopes on either side."""
+    """A directional derivative of a vector: its elements, their errors, and the derivatives on either side."""
 
     value: np.ndarray
     error: np.ndarray
-    smooth: np.ndarray  # False where the slopes on the two sides differ
+    smooth: np.ndarray  # False where the derivatives on the two sides differ
     left: np.ndarray
     right: np.ndarray
 
@@ -46,12 +46,12 @@ def directional_derivative(
     for _ in range(_ROWS):
         with np.errstate(all="ignore"):
             high, low = function(point + step * direction), function(point - step * direction)
-            slope = (high - low) / (2 * step)
-            if not np.all(np.isfinite(slope)) and np.all(np.isfinite(middle)) and len(rows) < 2:
+            derivative = (high - low) / (2 * step)
+            if not np.all(np.isfinite(derivative)) and np.all(np.isfinite(middle)) and len(rows) < 2:
                 rows, step = [], step / 8  # beyond the edge of where the function is defined
                 continue
             noise = epsilon * np.maximum(np.abs(middle), np.maximum(np.abs(high), np.abs(low)))
-            row = [slope]
+            row = [derivative]
             factor = 1.0
             for earlier in rows[-1] if rows else []:
                 factor *= _RATIO**2
@@ -82,7 +82,7 @@ def _epsilon(values: np.ndarray) -> float:
 
 
 def _bends_forever(bends: list[np.ndarray], value: np.ndarray) -> np.ndarray:
-    """Whether the two slopes of each element stay apart as the step shrinks; those of a smooth function approach."""
+    """Whether the one-sided derivatives of an element stay apart as the step shrinks; else the function is smooth."""
     if len(bends) < 4:
         return np.asarray(~np.isfinite(value))
     first, last = bends[len(bends) // 2 - 1], bends[-1]

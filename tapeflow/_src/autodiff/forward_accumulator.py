@@ -31,7 +31,7 @@ class ForwardAccumulator(_core.ForwardAccumulator):
 
     @classmethod
     def _batch_accumulator(cls, primals: Any, tangents: Any) -> ForwardAccumulator:
-        """An accumulator along many directions at once: tangents, and what `jvp` gives, have them in front.
+        """An accumulator along a batch of directions: tangents, and what `jvp` gives, have a leading dimension for it.
 
         >>> x = tf.constant([2., 3.])
         >>> with tf.autodiff.ForwardAccumulator._batch_accumulator(x, tf.eye(2)) as acc:
@@ -44,7 +44,7 @@ class ForwardAccumulator(_core.ForwardAccumulator):
         if any(shape.rank == 0 for shape in directions):
             raise ValueError("ForwardAccumulator: tangents of many directions must have a first dimension for them")
         if directions:
-            accumulator._follow_directions(directions[0][0])
+            accumulator._track_directions(directions[0][0])
         accumulator._follow(primals, tangents)
         return accumulator
 

@@ -193,7 +193,7 @@ def compute_gradient(f: Callable[..., Any], x: Any, delta: float | None = None) 
         if not _is_differentiable(a):
             raise AssertionError(f"Cannot compute gradient for unsupported type {a.dtype.name} of argument {i}")
     graph = _core.current_graph()
-    in_session = graph is not None and graph.takes_everything
+    in_session = graph is not None and graph.graph_mode
     problem = _SessionProblem(f, arguments, graph) if in_session else _Problem(f, arguments)
     theory, columns = problem.reverse(), []
     for unit in np.eye(problem.point.size):
@@ -235,7 +235,11 @@ class Disagreement(NamedTuple):
             f"order {self.order}, output {self.output} element {list(self.output_element)} by argument {self.argument} "
             f"element {list(self.element)}"
         )
-        kink = "" if self.smooth else "; the function is not smooth there, and the value is no slope of either side"
+        kink = (
+            ""
+            if self.smooth
+            else "; the function is not smooth there, and the value is outside its one-sided derivatives"
+        )
         return (
             f"{place}: {verdict}{kink} (reverse {self.reverse:.9g}, forward {self.forward:.9g}, "
             f"numeric {self.numeric:.9g} +- {self.numeric_error:.1g})"
@@ -248,7 +252,7 @@ class GradientReport(NamedTuple):
     passed: bool
     checked: int  # elements of Jacobians
     disagreements: list[Disagreement]
-    not_smooth: list[Disagreement]  # kinks where the value is a slope between those of the two sides
+    not_smooth: list[Disagreement]  # kinks where the value is a derivative between those of the two sides
 
     def __str__(self) -> str:
         if self.passed:
@@ -269,8 +273,8 @@ def check_gradients(
     """Compares the derivatives of `function` by reverse mode, forward mode and differences, up to `order`.
 
     Raises AssertionError that says which of the three is wrong, in which element, and whether the function is simply
-    not smooth there; with `raise_error=False` the report is only returned. At a kink any slope between those of the two
-    sides is right. `tolerance` is relative to the largest derivative of the same output.
+    not smooth there; with `raise_error=False` the report is only returned. At a kink any value between the
+    one-sided derivatives is right. `tolerance` is relative to the largest derivative of the same output.
 
     >>> tf.debugging.check_gradients(lambda x: tf.sin(x) * x, [tf.constant([0.5, 2.], tf.float64)]).passed
     True
@@ -304,19 +308,25 @@ def check_gradients(
 def _compare(
     problem: _Problem, order: int, tolerance: float | None, wrong: list[Disagreement], kinks: list[Disagreement]
 ) -> None:
-    """Adds to `wrong` and `kinks` the elements of one Jacobian on which the three ways do not agree."""
+    """Adds to `wrong` and `kinks` the elements of one Jacobian on which the three methods do not agree."""
     reverse, forward = problem.reverse(), problem.forward()
     names = {x.dtype.name for x in [*problem.xs, *problem.ys]}
     relative = max(_TOLERANCE[name] for name in names) if tolerance is None else tolerance
     for column, unit in enumerate(np.eye(problem.point.size)):
         numeric = directional_derivative(problem.value, problem.point, unit)
         for row in range(reverse.shape[0]):
-            back, ahead, slope = float(reverse[row, column]), float(forward[row, column]), float(numeric.value[row])
+            back, ahead, derivative = (
+                float(reverse[row, column]),
+                float(forward[row, column]),
+                float(numeric.value[row]),
+            )
             error = float(numeric.error[row])
-            largest = max(float(np.max(np.abs(reverse[row]))), abs(ahead), abs(slope) if np.isfinite(slope) else 0.0)
+            largest = max(
+                float(np.max(np.abs(reverse[row]))), abs(ahead), abs(derivative) if np.isfinite(derivative) else 0.0
+            )
             exact = relative * max(largest, 1e-3)
             measured = exact + min(4 * error, 0.05 * max(largest, 1e-3))
-            close = abs(back - ahead) <= exact, abs(back - slope) <= measured, abs(ahead - slope) <= measured
+            close = abs(back - ahead) <= exact, abs(back - derivative) <= measured, abs(ahead - derivative) <= measured
             smooth = bool(numeric.smooth[row])
             if all(close) and smooth:
                 continue
@@ -332,7 +342,7 @@ def _compare(
                 output_element,
                 back,
                 ahead,
-                slope,
+                derivative,
                 error,
                 smooth,
             )

@@ -84,12 +84,12 @@ class NodeOverrides:
         try:
             yield
         finally:
-            self._note()
+            self._record()
             self._open.pop()
 
     def rules(self) -> dict[int, Callable[[list[Any]], list[Any]]]:
         """The rules that stand in place of the nodes' own, from the list of dy to that of dx."""
-        self._note()
+        self._record()
         return {node: self._rule(node, name) for node, name in self._name_by_node.items()}
 
     def install(self) -> None:
@@ -101,7 +101,7 @@ class NodeOverrides:
     def _operation(self, node: int) -> Any:
         return find_public("Operation")(self._graph, node)
 
-    def _note(self) -> None:
+    def _record(self) -> None:
         for first, name_by_type in reversed(self._open):
             for node in range(first, self._graph.node_count):
                 if self._graph.node(node) is not None and self._operation(node).type in name_by_type:

@@ -34,7 +34,7 @@ class TraceAgain(BaseException):
 
 
 def _require_nodes_from(graph: Any, sources: list[Any]) -> None:
-    """Operations on known numbers run while a function is traced, and leave no way back to a source among them."""
+    """Operations on known numbers run while a function is traced, and leave no path back to a source among them."""
     if all(isinstance(x, _core.Variable) or _core.is_symbolic(x) for x in sources):
         return
     while graph is not None and not hasattr(graph, "keeps_constants"):
@@ -93,7 +93,7 @@ def gradients(
         raise ValueError(f"Length mismatch. Passed {len(weights)} grad_ys for {len(targets)} ys")
     stops = [_tensor(x) for x in _listed(stop_gradients)] if stop_gradients is not None else []
     scope = graph.scope
-    if graph.takes_everything:
+    if graph.graph_mode:
         graph.enter_name_scope(name)
     try:
         cotangents = [_cotangent(y, weight) for y, weight in zip(targets, weights)]

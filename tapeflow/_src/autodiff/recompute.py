@@ -39,7 +39,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
             def rule(*dys: Any, variables: Any = None) -> Any:
                 with replayed(random_state), GradientTape() as tape:
-                    # The inputs of this run are new tensors, so that an outer tape follows the gradient through them.
+                    # The inputs of this run are new tensors, so that an outer tape tracks the gradient through them.
                     copies = nest.map_structure(lambda x: x + 0 if _is_float(x) else x, inputs)
                     flat_copies = [x for x in nest.flatten(copies) if isinstance(x, _core.Tensor)]
                     tape.watch([x for x in flat_copies if _is_float(x)])

@@ -292,7 +292,7 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     <tf.Tensor: shape=(), dtype=int32, numpy=2>
     """
     graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
+    if graph is not None and graph.graph_mode:
         with graph.control_dependencies(control_inputs):
             yield
         return

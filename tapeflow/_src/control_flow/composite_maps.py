@@ -167,7 +167,7 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
     return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)
 
 
-# ---- in a graph: the rows of a ragged result are joined, and their lengths noted
+# ---- in a graph: the rows of a ragged result are joined, and their lengths recorded
 
 
 def _in_loop(apply: Callable[[Any], list[Any]], count: Any, kinds: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""`tf.CriticalSection`, and contexts about how work is spread over threads, of which there is nothing to set."""
+"""`tf.CriticalSection`, and contexts about how work is distributed over threads, of which there is nothing to set."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def async_clear_error() -> None:
 @public("experimental.function_executor_type")
 @contextmanager
 def function_executor_type(executor_type: str | None) -> Iterator[None]:
-    """A context with another way to run graphs; there is one way.
+    """A context with another executor of graphs; there is one.
 
     >>> with tf.experimental.function_executor_type("SINGLE_THREADED_EXECUTOR"):
     ...     tf.function(lambda: tf.constant(1))()

@@ -80,7 +80,7 @@ def while_loop(
 def _eager_loop(
     cond: Callable[..., Any], body: Callable[..., Any], values: list[Any], limit: Any
 ) -> tuple[list[Any], Any]:
-    """Rounds with the values as they are: as in TensorFlow, Python's numbers stay what they are until the end.
+    """Iterates with the values as they are: as in TensorFlow, Python's numbers stay what they are until the end.
 
     Gives the values, and what the last iteration returned.
     """

@@ -41,7 +41,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 class FuncGraph(_core.Graph):
     """The graph of one traced function."""
 
-    def __init__(self, outer: Any = None, takes_everything: bool = False) -> None:
+    def __init__(self, outer: Any = None, graph_mode: bool = False) -> None:
         self.name = "graph"
         self.created_variables: list[Any] = []
         self.may_create_variables = outer is None or outer.may_create_variables
@@ -104,14 +104,14 @@ def building(graph: Any) -> Iterator[Any]:
 def building_inside(graph: Any) -> Iterator[Any]:
     """The same for a graph that runs inside another one.
 
-    What is done to known values that the recorders around it follow becomes nodes too, so that they receive it.
+    What is done to known values that the recorders around it track becomes nodes too, so that they receive it.
     """
-    _core.keep_followed(graph, True)
+    _core.keep_tracked(graph, True)
     try:
         with building(graph):
             yield graph
     finally:
-        _core.keep_followed(graph, False)
+        _core.keep_tracked(graph, False)
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def await_outer(graph: Any, control_inputs: Any) -> None:
 
 
 def _graph_of_session(graph: Any) -> Any:
-    while graph is not None and not graph.takes_everything:
+    while graph is not None and not graph.graph_mode:
         graph = graph.outer
     return graph
 
@@ -152,7 +152,7 @@ def _graph_of_session(graph: Any) -> Any:
 def awaiting(outer: Any, graphs: Sequence[Any]) -> Iterator[None]:
     """The node that is made inside runs after all that its graphs wait for."""
     nodes = [node for graph in graphs for node in graph.awaited]
-    if not nodes or not outer.takes_everything:
+    if not nodes or not outer.graph_mode:
         if nodes:
             outer.awaited += nodes
         yield

@@ -163,7 +163,7 @@ class Dataset(Transformations, CompositeTensor):
         graph = _core.current_graph()
         if graph is None:
             return Iterator(Cursor(self._pipe, Iteration()), self._pipe.spec)
-        if graph.takes_everything:
+        if graph.graph_mode:
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function."
             )

@@ -1,6 +1,6 @@
 """Elements of a dataset in a folder, in TensorFlow's snapshot format, for `Dataset.save`, `load` and `cache(file)`.
 
-`dataset_spec.pb` tells what the elements are, `snapshot.metadata` which run is the last one, and
+`dataset_spec.pb` says what the elements are, `snapshot.metadata` which run is the last one, and
 `<run>/00000000.shard/00000000.snapshot` holds a record with a TensorProto for each part of each element. The parts of
 ragged and sparse tensors are tensors of their own; TensorFlow, which packs them as variants, does not read those.
 """

@@ -8,7 +8,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics.nan_origin import HANDS_ON, NanOrigins, Origin
+from tapeflow._src.diagnostics.nan_origin import NanOrigins, Origin
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 from tapeflow._src.namespace import public
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -73,7 +73,7 @@ def _finding(*facts: Any) -> Finding:
 
 @public("experimental.FirstNan")
 class FirstNan:
-    """Looks at every result inside the context and remembers the first that is not finite; nothing is raised.
+    """Looks at every result inside the context and records the first that is not finite; nothing is raised.
 
     `found` is that result, or None. `findings` lists all operations that began a chain of NaNs or infinities, each with
     the position of the first such element, the operands there and a remedy. Infinities that the program brought in on
@@ -87,16 +87,17 @@ class FirstNan:
 
     def __init__(self) -> None:
         self.found: Finding | None = None
-        self._origins = NanOrigins(self._remember)
+        self._origins = NanOrigins(self._keep_first)
 
     @property
     def findings(self) -> list[Origin]:
         """Where NaNs and infinities began, in order."""
         return [origin for origin in self._origins.origins if not origin.on_purpose]
 
-    def _remember(self, origin: Origin, operation: str, *facts: Any) -> None:
-        if self.found is None and operation not in HANDS_ON and not origin.on_purpose:
-            self.found = _finding(operation, *facts[:-2])
+    def _keep_first(self, origin: Origin, *facts: Any) -> None:
+        *described, _, _, copies_elements = facts
+        if self.found is None and not copies_elements and not origin.on_purpose:
+            self.found = _finding(*described)
 
     def __enter__(self) -> FirstNan:
         self._origins.start()

@@ -1,4 +1,4 @@
-"""The way of values over a tape: its records and its events as one graph, and the likeliest way from one to another."""
+"""The flow of values over a tape: records and events as one graph, and the likeliest path between two values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOATING = ("float", "bfloat", "complex", "half")
 
 
 class Step(NamedTuple):
-    """A record, or a note of what happened beside the records."""
+    """A record, or an event of the provenance log."""
 
     event: str
     operation: str | None
@@ -58,7 +58,7 @@ class Edge(NamedTuple):
 
 
 # The surer it is that a value went this way, the lower the cost.
-_COST = {"numpy": 300, "number": 300, "truth": 500, "argument": 350}
+_COST = {"numpy": 300, "number": 300, "boolean": 500, "argument": 350}
 _NEARER = {"same": 150, "bound": 100, "possible": 0}
 
 
@@ -69,7 +69,7 @@ def known(index: Any) -> Any:
     return index
 
 
-def is_followed(index: int | None) -> bool:
+def is_tracked(index: int | None) -> bool:
     """Whether an index, as the tape gives it, is that of a watched value."""
     return index is not None and index < _UNFOLLOWED
 
@@ -142,7 +142,7 @@ class Flow:
             for output in step.outputs:
                 breaks = self._break(step, value, output)
                 self.edges[value].append(Edge(step, value, output, breaks, 100 if breaks else 1))
-            if step.event in ("numpy", "number", "truth", "argument", "shape"):
+            if step.event in ("numpy", "number", "boolean", "argument", "shape"):
                 for edge in self._returns(step, value):
                     self.edges[value].append(edge)
 
@@ -200,8 +200,8 @@ class Flow:
             if step.event != "shape":
                 return
 
-    def way(self, start: int, goal: int) -> list[Edge] | None:
-        """The likeliest way from one value to another, or None."""
+    def path(self, start: int, goal: int) -> list[Edge] | None:
+        """The likeliest path from one value to another, or None."""
         best, back, heap = {start: 0}, {}, [(0, start)]
         while heap:
             cost, value = heapq.heappop(heap)
@@ -216,18 +216,18 @@ class Flow:
                     heapq.heappush(heap, (total, edge.output))
         if goal not in best:
             return None
-        way: list[Edge] = []
+        path: list[Edge] = []
         while goal != start:
-            way.append(back[goal])
+            path.append(back[goal])
             goal = back[goal].value
-        return way[::-1]
+        return path[::-1]
 
     def ancestors(self, goal: int) -> set[int]:
         """All values that a value was computed from, itself included."""
         parents = defaultdict(set)
         for value, edges in self.edges.items():
             for edge in edges:
-                if edge.breaks not in ("numpy", "number", "truth"):
+                if edge.breaks not in ("numpy", "number", "boolean"):
                     parents[edge.output].add(value)
         seen, stack = {goal}, [goal]
         while stack:
@@ -248,9 +248,9 @@ class Flow:
 
 
 def _steps(tape: Any) -> Iterable[Step]:
-    records, notes = tape._rows(), tape._notes()
+    records, events = tape._rows(), tape._events()
     order = at = 0
-    for event, operation, code, instruction, records_before, inputs, outputs, moment in [*notes, *_END]:
+    for event, operation, code, instruction, records_before, inputs, outputs, moment in [*events, *_END]:
         while at < len(records) and (not event or records[at][-1] < records_before):
             yield _recorded(records[at], order)
             at, order = at + 1, order + 1

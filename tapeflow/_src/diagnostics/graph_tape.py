@@ -24,7 +24,7 @@ class GraphTape:
     def _records(self) -> list[Any]:
         return list(self._row_list)
 
-    def _notes(self) -> list[Any]:
+    def _events(self) -> list[Any]:
         return []
 
     def _leaves(self) -> dict[int, Any]:

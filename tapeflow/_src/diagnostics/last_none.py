@@ -1,4 +1,4 @@
-"""What is known about gradients that were None when an error about None ends the program: told above the traceback."""
+"""Explains, above the traceback, gradients that were None when an error about None ends the program."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Memory:
 _memory = _Memory()
 
 
-def remember_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> None:
+def register_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> None:
     """Called by the core when gradients are None: explains them once for each place that asks.
 
     `missing` has the numbers of the sources, as they are flattened.
@@ -166,5 +166,5 @@ def disable_gradient_explanations() -> None:
     _memory.shows = False
 
 
-_core.register_objects({"remember_none": remember_none})
+_core.register_objects({"register_none": register_none})
 observers.graph_none = remember_graph_none

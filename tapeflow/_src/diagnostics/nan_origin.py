@@ -1,67 +1,17 @@
-"""Where NaNs and infinities came from: follows every result that is not finite back to the operation that made it."""
+"""Where NaNs and infinities came from: traces every result that is not finite back to the operation that made it."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 
-_MOST_FOLLOWED = 20_000
-# Operations that hand elements on: what is wrong with their results was wrong before.
-HANDS_ON = {
-    "BroadcastTo", "Case", "Concat", "ConcatV2", "ExpandDims", "Fill", "Gather", "GatherV2", "Identity", "Maximum",
-    "Minimum", "Pack", "PartitionedCall", "ReadVariableOp", "Reshape", "ReverseV2", "Slice", "Split", "SplitV",
-    "Squeeze", "Stack", "StopGradient", "StridedSlice", "StridedSliceGrad", "TensorListConcatV2", "TensorListGather",
-    "TensorListGetItem", "TensorListPopBack", "TensorListStack", "Tile", "Transpose", "Unpack", "While",
-}  # fmt: skip
-
-# What to do about operations that make NaNs and infinities, forward.
-_REMEDY = {
-    "log": "Keep the argument away from zero: tf.math.log(tf.maximum(x, 1e-7)); from logits use "
-    "tf.nn.softmax_cross_entropy_with_logits or tf.nn.log_softmax.",
-    "log1p": "Keep the argument above -1: tf.math.log1p(tf.maximum(x, -1 + 1e-7)).",
-    "exp": "Clip the argument, tf.exp(tf.minimum(x, 80.)), or subtract the maximum first "
-    "(tf.nn.softmax, tf.reduce_logsumexp do).",
-    "expm1": "Clip the argument: tf.math.expm1(tf.minimum(x, 80.)).",
-    "sqrt": "Keep the argument positive: tf.sqrt(tf.maximum(x, 1e-12)).",
-    "rsqrt": "Add an epsilon: tf.math.rsqrt(x + 1e-12).",
-    "realdiv": "Add an epsilon to the divisor, or use tf.math.divide_no_nan.",
-    "reciprocal": "Add an epsilon: 1 / (x + 1e-7).",
-    "pow": "A negative base has no real power with a fraction, and zero none with a negative number: clip the base.",
-    "square": "The value overflows: scale it down, clip it, or compute in float32 or float64.",
-    "multiply": "The product overflows, or an infinity meets a zero: clip the factors.",
-    "matmul": "The product overflows: scale the weights or inputs down, or lower the learning rate.",
-    "acos": "Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6).",
-    "asin": "Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6).",
-    "atanh": "Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6).",
-    "acosh": "Keep the argument at 1 or above.",
-    "cast": "The value does not fit the dtype: scale it (loss scaling), or stay in float32.",
-    "softmax": "A whole row is -inf, so that nothing is left to normalise: mask with a large finite number (-1e9).",
-    "reduce_mean": "The mean of no elements is NaN: check that the selection is not empty.",
-}
-# The same for their gradients.
-_GRADIENT_REMEDY = {
-    "tf.sqrt": "The derivative of sqrt at zero is infinite: tf.sqrt(x + 1e-12), or tf.where on its argument.",
-    "tf.norm": "A norm has no derivative at zero: tf.sqrt(tf.reduce_sum(x * x) + 1e-12).",
-    "tf.pow": "The derivative of x**p at zero is infinite for p < 1: add an epsilon to the base.",
-    "tf.math.log": "The derivative of log at zero is infinite. With tf.where, choose the argument first: "
-    "tf.math.log(tf.where(ok, x, 1.)).",
-    "division": "Keep the divisor away from zero. With tf.where, choose it first: a / tf.where(ok, b, 1.): the branch "
-    "that is not taken has a gradient, too, and 0 * inf is NaN.",
-    "tf.where": "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first.",
-}
-# The names that programs use for operations whose gradients are often infinite.
-_PUBLIC = {
-    "Sqrt": "tf.sqrt", "EuclideanNorm": "tf.norm", "Norm": "tf.norm", "Pow": "tf.pow", "Log": "tf.math.log",
-    "RealDiv": "division", "Div": "division", "Mul": "multiplication", "Sub": "subtraction", "AddV2": "addition",
-    "Select": "tf.where", "SelectV2": "tf.where", "Exp": "tf.exp", "Log1p": "tf.math.log1p", "Acos": "tf.acos",
-    "Asin": "tf.asin", "Atanh": "tf.atanh", "Atan2": "tf.atan2", "Rsqrt": "tf.math.rsqrt",
-    "Reciprocal": "tf.math.reciprocal", "MatMul": "tf.matmul", "Square": "tf.square",
-}  # fmt: skip
+_MOST_TRACKED = 20_000
 
 
 class Origin(NamedTuple):
@@ -93,7 +43,7 @@ class Origin(NamedTuple):
         if self.gradient_of:
             return f"the gradient of {self.gradient_of}"
         named = f"tf.{self.function}" if self.name.islower() else f"the operation {self.operation}"
-        return _PUBLIC.get(self.operation, named)
+        return primitives.facts_by_name.get(self.operation, {}).get("symbol") or named
 
     def __str__(self) -> str:
         what = {"nan": "NaN", "infinity": "an infinity", "data": "data that is not finite"}[self.kind]
@@ -107,11 +57,22 @@ class Origin(NamedTuple):
     def remedy(self) -> str:
         if self.kind == "data":
             return "Remove or replace such rows: data = data[np.isfinite(data).all(axis=-1)]."
+        facts = primitives.facts_by_name.get(self.operation, {})
         if self.gradient_of:
-            return _GRADIENT_REMEDY.get(self.gradient_of) or _REMEDY.get(
-                self.name, "Keep the argument away from where the derivative is infinite."
-            )
-        return _REMEDY.get(self.name, "Clip the arguments of the operation.")
+            forward = _facts_by_written_name().get(self.gradient_of, {})
+            advice = forward.get("non_finite_gradient_advice") or facts.get("non_finite_advice")
+            return advice or "Keep the argument away from where the derivative is infinite."
+        return facts.get("non_finite_advice") or "Clip the arguments of the operation."
+
+
+def _written_name(facts: dict[str, Any]) -> str:
+    """What programs write for an operation: the name of its operator, or its public path."""
+    return facts["symbol"] or f"tf.{facts['public_name']}"
+
+
+@functools.cache
+def _facts_by_written_name() -> dict[str, dict[str, Any]]:
+    return {_written_name(facts): facts for facts in primitives.facts_by_name.values()}
 
 
 class NanOrigins:
@@ -136,7 +97,7 @@ class NanOrigins:
     def begin_step(self) -> None:
         self.step_start = len(self.origins)
         self.seen_in_step = 0
-        if len(self._alive) > _MOST_FOLLOWED:
+        if len(self._alive) > _MOST_TRACKED:
             self._origin_by_id.clear()
             self._alive.clear()
 
@@ -162,9 +123,10 @@ class NanOrigins:
         self._alive.append(tensor)
 
     def _see(self, *facts: Any) -> None:
-        operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands = facts
+        operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands, copies_elements = facts
         self.seen_in_step += 1
-        gradient_of = gradient_of and _PUBLIC.get(gradient_of, gradient_of)
+        if gradient_of in primitives.facts_by_name:
+            gradient_of = _written_name(primitives.facts_by_name[gradient_of])
         before = [x for x in operands if not is_finite(x)]
         origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
         on_purpose = origin is not None and origin.on_purpose
@@ -173,11 +135,11 @@ class NanOrigins:
         if on_purpose and _has_nan([value]):  # an infinity that the program put in; here it becomes a NaN
             before = []
             origin = None
-        if origin is None and before and operation in HANDS_ON:
+        if origin is None and before and copies_elements:
             return  # data on its way to its first use
         if origin is None:
             origin = self._make(operation, function, gradient_of, code, instruction, value, operands, before)
-        if len(self._alive) < 2 * _MOST_FOLLOWED:
+        if len(self._alive) < 2 * _MOST_TRACKED:
             self.mark(value, origin)
         if self._also is not None:
             self._also(origin, *facts)
@@ -197,7 +159,7 @@ class NanOrigins:
         origin = Origin(
             operation, function, gradient_of, file, line, kind, position, numbers, counts, len(self.origins)
         )
-        if len(self.origins) < _MOST_FOLLOWED:
+        if len(self.origins) < _MOST_TRACKED:
             self.origins.append(origin)
         return origin
 

@@ -44,7 +44,7 @@ class Probe:
         return hasattr(os, "fork") and threading.active_count() == 1 and "mpi4py.MPI" not in sys.modules
 
     def start(self) -> None:
-        """Makes the copy. Returns in its copies, too, when they have been told what to do."""
+        """Makes the copy. Returns in its copies, too, when they have received their task."""
         to_copy, from_here = os.pipe()
         to_here, from_copy = os.pipe()
         self._server = os.fork()

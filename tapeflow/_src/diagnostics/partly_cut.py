@@ -46,7 +46,7 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
 
 
 def _reaching(flow: Flow, goal: int, but: set[int]) -> set[int]:
-    """The values from which the goal is reached, by whatever way but through the steps of these orders."""
+    """The values from which the goal is reached, by whatever path but through the steps of these orders."""
     parents: dict[int, list[int]] = {}
     for value, edges in flow.edges.items():
         for edge in edges:

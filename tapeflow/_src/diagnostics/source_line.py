@@ -1,4 +1,4 @@
-"""From a code object and an instruction in it, which is all that a record remembers, to a file and a line."""
+"""From a code object and an instruction in it, which is all that a record holds, to a file and a line."""
 
 from __future__ import annotations
 

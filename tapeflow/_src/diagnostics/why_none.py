@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError
-from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_followed, known, number_of
+from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_tracked, known, number_of
 from tapeflow._src.diagnostics.program import (
     Named,
     bindings_of,
@@ -112,9 +112,9 @@ class _Question:
                 self.source_name = f"a variable of `{self.source_names[0].name}`"
 
     def answer(self) -> Explanation:
-        return self._about_the_tape() or self._about_dtypes() or self._about_the_way() or self._without_a_way()
+        return self._about_the_tape() or self._about_dtypes() or self._about_the_path() or self._without_a_path()
 
-    # ---- what needs no way
+    # ---- what needs no path
 
     def _about_the_tape(self) -> Explanation | None:
         tape = self.tape
@@ -158,29 +158,29 @@ class _Question:
             )
         return None
 
-    # ---- there is a way from the source to the target, broken or not
+    # ---- there is a path from the source to the target, broken or not
 
-    def _about_the_way(self) -> Explanation | None:
+    def _about_the_path(self) -> Explanation | None:
         if self.start is None or self.goal is None:
             return None
-        way = self.flow.way(known(self.start), known(self.goal))
+        path = self.flow.path(known(self.start), known(self.goal))
         late = None
-        if way is None and is_followed(self.start):
+        if path is None and is_tracked(self.start):
             for step in self.flow.steps:
                 if step.event == "watch" and step.outputs == [self.start]:
-                    way = self.flow.way(step.inputs[0], known(self.goal))
-                    late = None if isinstance(self.source, _core.Variable) or way is None else way[0].step
-        if way is None:
+                    path = self.flow.path(step.inputs[0], known(self.goal))
+                    late = None if isinstance(self.source, _core.Variable) or path is None else path[0].step
+        if path is None:
             return None
         if late is not None:
             return self._not_watched(late, "it was watched only after it had been used")
-        broken = [edge for edge in way if edge.breaks]
-        if not is_followed(self.start) and not (way and way[0].breaks and self._would_be_watched()):
-            return self._unfollowed(way)
+        broken = [edge for edge in path if edge.breaks]
+        if not is_tracked(self.start) and not (path and path[0].breaks and self._would_be_watched()):
+            return self._untracked(path)
         if not broken:
-            silent = next((e.step for e in way if e.step.short_name == "custom_gradient"), None)
-            if silent is None and self.is_none and way:
-                silent = way[0].step
+            silent = next((e.step for e in path if e.step.short_name == "custom_gradient"), None)
+            if silent is None and self.is_none and path:
+                silent = path[0].step
             if silent is not None and (self.is_none or self.tape._used_up):
                 return Explanation(
                     "operation without gradient",
@@ -200,16 +200,16 @@ class _Question:
             return Explanation(
                 "connected", "The gradient is not None: the target depends on the source", "Call gradient."
             )
-        return self._broken(way, broken[0])
+        return self._broken(path, broken[0])
 
     def _would_be_watched(self) -> bool:
         variable = isinstance(self.source, _core.Variable) and self.source.trainable
         return variable and self.tape._watches_accessed_variables
 
-    def _broken(self, way: list[Edge], first: Edge) -> Explanation:
-        as_index = next((e for e in way if self._is_index(e) and (e is first or self._is_whole(e.value))), None)
+    def _broken(self, path: list[Edge], first: Edge) -> Explanation:
+        as_index = next((e for e in path if self._is_index(e) and (e is first or self._is_whole(e.value))), None)
         if as_index is not None and first.breaks in ("operation", "dtype", "argument"):
-            whole = next((e for e in way if self._is_whole(e.output)), first)
+            whole = next((e for e in path if self._is_whole(e.output)), first)
             became = "" if first is as_index else f"; it became integers in {whole.step.short_name}"
             return Explanation(
                 "index or shape",
@@ -262,14 +262,14 @@ class _Question:
         kinds = {
             "numpy": "a NumPy array",
             "number": "a Python number",
-            "truth": "a condition of the program",
+            "boolean": "a condition of the program",
             "argument": "a Python number",
         }
         return Explanation(
             "numpy or numbers",
             f"{self._name()} leaves as {kinds[str(first.breaks)]}, and what Python computes is not recorded",
             "Compute with operations of tf all the way, or wrap the function with tf.custom_gradient.",
-            {"numpy": "numpy", "number": "float", "truth": "bool"}.get(str(first.breaks)),
+            {"numpy": "numpy", "number": "float", "boolean": "bool"}.get(str(first.breaks)),
             *step.place,
         )
 
@@ -285,13 +285,13 @@ class _Question:
     def _is_whole(self, value: int) -> bool:
         return not has_gradient(self.flow.dtype.get(value, "float32"))
 
-    def _unfollowed(self, way: list[Edge]) -> Explanation:
-        step = way[0].step if way else None
+    def _untracked(self, path: list[Edge]) -> Explanation:
+        step = path[0].step if path else None
         if isinstance(self.source, _core.Variable):
-            return self._unfollowed_variable(step)
-        return self._rebound() or self._not_watched(step, "the tape was not told to watch it")
+            return self._untracked_variable(step)
+        return self._rebound() or self._not_watched(step, "the program did not watch it")
 
-    def _unfollowed_variable(self, step: Step | None) -> Explanation:
+    def _untracked_variable(self, step: Step | None) -> Explanation:
         source, place = self.source, step.place if step else (None, None)
         operation = step.short_name or None if step else None
         if not self.tape._watches_accessed_variables:
@@ -332,9 +332,9 @@ class _Question:
             *(step.place if step else (None, None)),
         )
 
-    # ---- there is no way
+    # ---- there is no path
 
-    def _without_a_way(self) -> Explanation:
+    def _without_a_path(self) -> Explanation:
         return (
             self._another_tape()
             or self._copied()
@@ -391,7 +391,7 @@ class _Question:
                     named.file,
                     again[-1].line,
                 )
-            if len(bindings) > 1 and again and is_followed(self.start):
+            if len(bindings) > 1 and again and is_tracked(self.start):
                 return Explanation(
                     "rebound",
                     f"`{named.name}` is now another tensor than the one the target was computed from",
@@ -492,9 +492,9 @@ class _Question:
         return None
 
     def _no_path(self) -> Explanation:
-        if isinstance(self.source, _core.Variable) and not is_followed(self.start):
+        if isinstance(self.source, _core.Variable) and not is_tracked(self.start):
             if not self.tape._watches_accessed_variables or not self.source.trainable:
-                return self._unfollowed_variable(self.flow.first_use.get(known(self.start)) if self.start else None)
+                return self._untracked_variable(self.flow.first_use.get(known(self.start)) if self.start else None)
             return Explanation(
                 "variable not used",
                 f"{self._name()} was not read while the tape was recording",
@@ -503,9 +503,9 @@ class _Question:
                 *self._bound(names_of(self.target, self.frames), self._target_place()),
                 depends_on=self._ancestors_by_name(),
             )
-        if not is_followed(self.start):
+        if not is_tracked(self.start):
             step = self.flow.first_use.get(known(self.start)) if self.start is not None else None
-            return self._not_watched(step, "the tape was not told to watch it, nor does the target use it")
+            return self._not_watched(step, "the program did not watch it, nor does the target use it")
         nearest, place = self._nearest()
         return Explanation(
             "no path",

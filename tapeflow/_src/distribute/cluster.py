@@ -77,7 +77,7 @@ class ClusterSpec:
 
 @public("distribute.cluster_resolver.ClusterResolver", "compat.v1.distribute.cluster_resolver.ClusterResolver")
 class ClusterResolver:
-    """Tells the processes of a program and which one this is.
+    """Describes the processes of a program and which one this is.
 
     >>> resolver = tf.distribute.cluster_resolver
     >>> issubclass(resolver.TFConfigClusterResolver, resolver.ClusterResolver)

@@ -57,7 +57,7 @@ def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str, 
     handles = []
     for message in messages:
         handles += host_call(message.start, message.tensors, [("int64", [])], effect=True)
-        if not graph.takes_everything:
+        if not graph.graph_mode:
             _core.hoist_last(graph)
 
     def finish(*started: Any) -> Tensors:

@@ -27,8 +27,8 @@ from tapeflow._src.types.tensor_spec import CompositeTensor
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
     graph = _core.current_graph()
-    takes_everything = graph is not None and graph.takes_everything  # None: a graph that the core makes for itself
-    if takes_everything and graph.names_nodes:
+    graph_mode = graph is not None and graph.graph_mode  # None: a graph that the core makes for itself
+    if graph_mode and graph.names_nodes:
         return _stage_named(graph, function, args, kwargs)
     refusals, count = Refusals.count, 0 if graph is None else graph.node_count
     frames.stack.append((function, args, kwargs))
@@ -38,7 +38,7 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
         unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
-        if not unknown or not (symbolic or takes_everything):
+        if not unknown or not (symbolic or graph_mode):
             raise
         if graph is not None:
             graph.cut_back(count)

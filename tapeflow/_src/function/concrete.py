@@ -35,8 +35,8 @@ class ConcreteFunction(_core.FunctionBase):
         self.graph, self.signature = graph, call
         self.name = f"__inference_{graph.name}_{next(_numbers)}".encode()
         self._structure, self._leaves, self._parameters = structure, leaves, signature
-        self._ways = _core.QuickWays()
-        self._share(self._ways, _core.CallCounter())
+        self._call_cache = _core.CallCache()
+        self._share(self._call_cache, _core.CallCounter())
 
     def add_to_graph(self, g: Any = None, overwrite: bool = False) -> None:
         """Makes the function known to a graph: graphs find the functions that they call without it."""
@@ -48,7 +48,7 @@ class ConcreteFunction(_core.FunctionBase):
         """The result for the flat list of tensors that the signature names."""
         if not self.graph.outputs:
             around = _core.current_graph()
-            if around is not None and around.takes_everything:  # the caller may run it, or let others wait for it
+            if around is not None and around.graph_mode:  # the caller may run it, or let others wait for it
                 return around.operation_of_call(lambda: self.graph.call([*tensors, *self.graph.captures]))
         return self.pack(self.graph.call([*tensors, *self.graph.captures]))
 
@@ -85,7 +85,9 @@ class ConcreteFunction(_core.FunctionBase):
         ]
         if not unfit:
             leaves = nest.flatten([args, kwargs])
-            self._ways.add(args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True)
+            self._call_cache.add(
+                args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True
+            )
         elif _core.is_tracing():  # the graph itself may take other shapes, but what is traced relies on this one
             own, wanted = TensorSpec(unfit[0][0].shape, unfit[0][0].dtype), unfit[0][1]
             raise TypeError(self._failure(f"Can not cast {own!r} to {wanted!r}", args, kwargs))

@@ -24,7 +24,7 @@ from tapeflow._src.function.autograph.conversion import convert, user_traceback,
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.escape import refused_while_tracing
 from tapeflow._src.function.signature import CallSignature, Signature, common_shape, structure_key
-from tapeflow._src.io.tensorboard.summary import note_traced
+from tapeflow._src.io.tensorboard.summary import record_traced
 from tapeflow._src.namespace import PACKAGE_FOLDER, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.assertions import is_traceback_filtering_enabled
@@ -43,7 +43,7 @@ class Traces:
         self.history = retracing.history_of(function)
         self.bound_copy: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
-        self.ways = _core.QuickWays()  # how the last calls could have gone without Python
+        self.call_cache = _core.CallCache()  # how the last calls could have gone without Python
         self._swept_at = 16
         self._eager_calls = 0
 
@@ -94,7 +94,7 @@ class Function(_core.FunctionBase):
         self._traces = Traces(python_function)
         self._concrete_by_key = self._traces.concrete_by_key
         self._bound: dict[int, tuple[Any, Traces]] = {}
-        self._share(self._traces.ways, self._traces.history)
+        self._share(self._traces.call_cache, self._traces.history)
         functools.update_wrapper(self, python_function, updated=())
         for attribute, value in getattr(python_function, "__dict__", {}).items():
             self.__dict__.setdefault(attribute, value)  # of a module, say, that is called through this function
@@ -129,7 +129,7 @@ class Function(_core.FunctionBase):
             if is_traceback_filtering_enabled():  # the program's frames and this one
                 raise error.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from error.__cause__
             raise
-        self._traces.ways.add(
+        self._traces.call_cache.add(
             args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.structured_outputs, concrete.pack,
             self.input_signature is not None,
         )  # fmt: skip
@@ -193,7 +193,7 @@ class Function(_core.FunctionBase):
         bound.__dict__.update(self.__dict__)
         bound.python_function, bound.__wrapped__, bound._signature = method, method, traces.signature
         bound._traces, bound._concrete_by_key, bound._bound = traces, traces.concrete_by_key, {}
-        bound._share(traces.ways, traces.history)
+        bound._share(traces.call_cache, traces.history)
         return bound
 
     # ---- which graph
@@ -246,7 +246,7 @@ class Function(_core.FunctionBase):
         if may_create and outer is None and concrete.graph.created_variables:
             concrete = self._trace_once(call, outer, False)
         if outer is None:
-            note_traced(concrete.graph)
+            record_traced(concrete.graph)
         return concrete
 
     def _trace_once(self, call: CallSignature, outer: Any, may_create_variables: bool) -> ConcreteFunction:
@@ -259,7 +259,7 @@ class Function(_core.FunctionBase):
         self, call: CallSignature, outer: Any, may_create_variables: bool, keeps_constants: bool
     ) -> ConcreteFunction:
         graph = FuncGraph(outer)
-        graph.stands_alone = True
+        graph.is_function = True
         graph.keeps_constants = keeps_constants
         if keeps_constants:
             _core.keep_constants(graph)
@@ -488,7 +488,7 @@ def inside_function() -> bool:
     False
     """
     graph = _core.current_graph()
-    return graph is not None and not graph.takes_everything
+    return graph is not None and not graph.graph_mode
 
 
 class _Options(TypedDict, total=False):

@@ -14,7 +14,7 @@ __all__ = ["FuncGraph", "building", "init_scope"]
 
 @contextmanager
 def running_at_once() -> Iterator[None]:
-    """Operations inside run as they are called, whatever is being built, and unheard by recorders."""
+    """Operations inside run as they are called, whatever is being built, and unseen by recorders."""
     graph = _core.swap_stage(None)
     try:
         with _core.StopRecording(True):
@@ -35,7 +35,7 @@ def init_scope() -> Iterator[None]:
     """
     graph = _core.current_graph()
     outermost = graph
-    while outermost is not None and not outermost.takes_everything:
+    while outermost is not None and not outermost.graph_mode:
         outermost = outermost.outer
     _core.swap_stage(outermost)
     try:

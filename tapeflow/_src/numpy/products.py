@@ -88,8 +88,8 @@ def kron(a: Any, b: Any) -> Tensor:
     rank = max(x.shape.rank, y.shape.rank)
     left = [1] * (rank - x.shape.rank) + x.shape.as_list()
     right = [1] * (rank - y.shape.rank) + y.shape.as_list()
-    spread = [d for n in left for d in (n, 1)], [d for n in right for d in (1, n)]
-    left_part, right_part = primitives.Reshape(x, spread[0]), primitives.Reshape(y, spread[1])
+    interleaved = [d for n in left for d in (n, 1)], [d for n in right for d in (1, n)]
+    left_part, right_part = primitives.Reshape(x, interleaved[0]), primitives.Reshape(y, interleaved[1])
     product = primitives.LogicalAnd(left_part, right_part) if x.dtype.is_bool else left_part * right_part
     return primitives.Reshape(product, [m * n for m, n in zip(left, right)])
 

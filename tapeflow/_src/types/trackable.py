@@ -48,7 +48,7 @@ class Trackable:
     """
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        """Notes that this object holds another one under a name, and gives that one back."""
+        """Records that this object holds another one under a name, and gives that one back."""
         held = self.__dict__.setdefault(HELD, {})
         if not overwrite and held.get(name, trackable) is not trackable:
             raise ValueError(
@@ -68,7 +68,7 @@ class Trackable:
 
     @property
     def _setattr_tracking(self) -> bool:
-        """Whether attributes that are set are noted."""
+        """Whether attributes that are set are tracked."""
         return bool(self.__dict__.get("_self_setattr_tracking", True))
 
     @_setattr_tracking.setter
@@ -165,7 +165,7 @@ class AutoTrackable(Trackable):
 
 @public("__internal__.tracking.no_automatic_dependency_tracking")
 def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method during which attributes that are set are not noted.
+    """A method during which attributes that are set are not tracked.
 
     >>> class Layer(tf.__internal__.tracking.AutoTrackable):
     ...     @tf.__internal__.tracking.no_automatic_dependency_tracking

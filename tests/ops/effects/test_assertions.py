@@ -66,4 +66,4 @@ def test_raw_operations_take_keywords_alone():
         tf.raw_ops.Sum(input=[1.0])
     with pytest.raises(TypeError, match="unexpected keyword argument 'keepdims'"):
         tf.raw_ops.Sum(input=[1.0], axis=0, keepdims=True)
-    assert not hasattr(tf.raw_ops, "GatherSpread")
+    assert not hasattr(tf.raw_ops, "GatherGrad")

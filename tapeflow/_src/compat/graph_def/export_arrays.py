@@ -70,7 +70,7 @@ def _gather(n: ExportedNode) -> Any:
     return n.e.one("GatherV2", n[0], n[1], n.tensor(0), batch_dims=n.param(1))
 
 
-@writes("GatherSpread")
+@writes("GatherGrad")
 def _gather_gradient(n: ExportedNode) -> Any:
     if n.param(1) != 0 or n.param(2) != 0:
         raise n.unsupported("an axis other than 0")

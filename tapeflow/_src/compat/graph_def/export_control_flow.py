@@ -66,7 +66,7 @@ def _case(n: ExportedNode) -> Any:
         op = "Case" if stateful else "StatelessCase"
         index = n[0] if n[0].dtype.name == "int32" else n.e.one("Cast", n[0], DstT="int32")
         results = n.e.node(op, index, given, branches=names, **common)
-    _note(n, stateful)
+    _record(n, stateful)
     return results
 
 
@@ -99,7 +99,7 @@ def _while(n: ExportedNode) -> Any:
     stateful = bool(resources) or _has_effects(condition) or _has_effects(body)
     op = "While" if stateful else "StatelessWhile"
     results = n.e.node(op, given, cond=names[0], body=names[1], output_shapes=shapes, controls=w.effects)
-    _note(n, stateful)
+    _record(n, stateful)
     return results[2 : 2 + count]
 
 
@@ -147,7 +147,7 @@ def _has_effects(data: Any) -> bool:
     return False
 
 
-def _note(n: ExportedNode, stateful: bool) -> None:
+def _record(n: ExportedNode, stateful: bool) -> None:
     if stateful:
         n.writer.stateful = True
         n.writer.effects[:] = [n.e.nodes[-1].name]

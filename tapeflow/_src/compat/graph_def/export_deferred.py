@@ -20,7 +20,7 @@ from tapeflow._src.compat.graph_def.exporter import ExportedNode, GraphWriter, w
 
 # Rules that ask for no shape: the results of all their operations follow from the operands.
 _SHAPELESS = frozenset(
-    ("AddN", "CheckNumerics", "Cholesky", "Cumsum", "EluGrad", "GatherSpread", "GeluErfGrad", "GeluTanhGrad")
+    ("AddN", "CheckNumerics", "Cholesky", "Cumsum", "EluGrad", "GatherGrad", "GeluErfGrad", "GeluTanhGrad")
     + ("Identity", "LeakyRelu", "LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart", "MatrixDeterminant")
     + ("MatrixInverse", "MaxPool", "Pack", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "ReverseV2", "RsqrtGrad")
     + ("ScatterNd", "SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxGrad")

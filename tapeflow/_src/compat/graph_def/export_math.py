@@ -279,8 +279,8 @@ def _gelu_tanh_gradient(n: ExportedNode) -> Any:
     square = e.one("Square", x)
     curve = e.one("AddV2", one, scaled(e, square, 0.044715))
     tanh = e.one("Tanh", scaled(e, e.one("Mul", x, curve), factor))
-    slope = scaled(e, e.one("AddV2", one, scaled(e, square, 3 * 0.044715)), factor)
-    rest = e.one("Mul", e.one("Mul", x, slope), e.one("Sub", one, e.one("Square", tanh)))
+    derivative = scaled(e, e.one("AddV2", one, scaled(e, square, 3 * 0.044715)), factor)
+    rest = e.one("Mul", e.one("Mul", x, derivative), e.one("Sub", one, e.one("Square", tanh)))
     return e.one("Mul", dy, scaled(e, e.one("AddV2", e.one("AddV2", one, tanh), rest), 0.5))
 
 

@@ -29,7 +29,7 @@ def writes(*ops: str) -> Callable[[Rule], Rule]:
 
 
 class ExportedNode:
-    """One node on its way: its inputs as references, its parameters, and the emitter `e`."""
+    """One node during export: its inputs as references, its parameters, and the emitter `e`."""
 
     def __init__(self, writer: GraphWriter, data: Any) -> None:
         self.op, self._numbers, self._params, self.first, self.count, self.extent, self.number = data

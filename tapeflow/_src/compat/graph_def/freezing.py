@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import (  # noqa: F401  register both ways
+from tapeflow._src.compat.graph_def import (  # noqa: F401  register readers and writers
     control_flow,
     effects,
     graphs,

@@ -14,7 +14,7 @@ from tapeflow._src.types.tensor_shape import TensorShape
 
 
 def _shape(value: Any) -> TensorShape:
-    """The element shape that a tensor tells, as far as it is known."""
+    """The element shape that a tensor gives, as far as it is known."""
     if not isinstance(value, _core.Tensor) or _core.is_symbolic(value):
         size = None if value.shape.rank is None or value.shape.rank == 0 else value.shape[0]
         return TensorShape(None if size is None else [None] * size)

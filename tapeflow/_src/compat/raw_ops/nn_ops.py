@@ -56,9 +56,9 @@ def _to_input_2d(
 
 
 def _depthwise(x: Any, filters: Any, strides: Any, padding: str, explicit: Any, layout: str, rates: Any) -> Any:
-    steps, spread = (v[2:] if layout == "NCHW" else v[1:3] for v in (strides, rates))
+    steps, dilation = (v[2:] if layout == "NCHW" else v[1:3] for v in (strides, rates))
     ones = [1, 1, *steps] if layout == "NCHW" else [1, *steps, 1]
-    return convolutions.depthwise_conv2d(x, filters, ones, explicit_or(padding, explicit), layout, list(spread))
+    return convolutions.depthwise_conv2d(x, filters, ones, explicit_or(padding, explicit), layout, list(dilation))
 
 
 def _padded_conv(x: Any, paddings: Any, filters: Any, mode: str, strides: Any, padding: str) -> Any:
@@ -98,8 +98,8 @@ def _normalized(x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *opti
     axes = [i for i in range(x.shape.rank) if i != (1 if first else x.shape.rank - 1)]
     wide = cast(x, "float32")
     center = primitives.Mean(wide, axes, True)
-    spread = primitives.Mean(primitives.Square(wide - center), axes, False)
-    return y, batch_mean, batch_variance, primitives.Reshape(center, [-1]), spread
+    variance = primitives.Mean(primitives.Square(wide - center), axes, False)
+    return y, batch_mean, batch_variance, primitives.Reshape(center, [-1]), variance
 
 
 def _fused(*arguments: Any) -> FusedBatchNorm:

@@ -154,13 +154,13 @@ class Loader:
         return self._made[0]
 
     def _check_operations(self) -> None:
-        aside = {n for node in self._nodes for s in node.saveable_objects.values() for n in (s.save_function,)}
+        save_functions = {n for node in self._nodes for s in node.saveable_objects.values() for n in (s.save_function,)}
         names = []
         for number, node in enumerate(self._nodes):
             kind = node.WhichOneof("kind")
             if kind == "function":
                 names += list(node.function.concrete_functions)
-            elif kind == "bare_concrete_function" and number not in aside:
+            elif kind == "bare_concrete_function" and number not in save_functions:
                 names.append(node.bare_concrete_function.concrete_function_name)
         self._library.check(names)
 

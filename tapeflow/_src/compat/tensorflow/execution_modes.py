@@ -309,7 +309,7 @@ class MemoryChecker:
         self.record_snapshot()
 
     def record_snapshot(self) -> None:
-        """Remembers how many objects there are."""
+        """Records how many objects there are."""
         gc.collect()
         own = {id(snapshot) for snapshot in self._snapshots}
         self._snapshots.append(Counter(type(thing).__qualname__ for thing in gc.get_objects() if id(thing) not in own))

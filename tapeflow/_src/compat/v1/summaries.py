@@ -53,7 +53,7 @@ def _summary(
 
 def _named(tensor: Any, name: str) -> Any:
     place = _core.place_of(tensor) if _core.is_symbolic(tensor) else None
-    if place is not None and place[0].takes_everything:
+    if place is not None and place[0].graph_mode:
         place[0].set_node_name(place[2], name)
     return tensor
 
@@ -110,7 +110,7 @@ def _histogram_of(array: np.ndarray) -> Any:
 
 @public("compat.v1.summary.histogram")
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Any:
-    """How values are spread, as the bytes that a `FileWriter` takes.
+    """The histogram of values, as the bytes that a `FileWriter` takes.
 
     >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     ...     text = session.run(tf.compat.v1.summary.histogram("weights", [1., 2., 3.]))

@@ -34,7 +34,7 @@ def random_words(seeds: tuple[int, int], block: int = 1024) -> Iterator[int]:
 def _seeds_for(seed: int | None) -> tuple[Any, Any]:
     """The two seeds of a dataset; in a graph of TensorFlow 1, from the seed of the graph and its own."""
     graph = _core.current_graph()
-    if graph is None or not graph.takes_everything:
+    if graph is None or not graph.graph_mode:
         return get_seed(seed)
     if graph.seed is None:
         return (None, None) if seed is None else (DEFAULT_GLOBAL_SEED, seed)

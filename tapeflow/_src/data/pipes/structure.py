@@ -36,7 +36,7 @@ def as_leaf(value: Any) -> Any:
     if hasattr(value, "nested_row_splits"):  # what a session gave for a ragged tensor
         return RaggedTensor.from_nested_row_splits(value.flat_values, value.nested_row_splits)
     graph = _core.current_graph()
-    if graph is None or not graph.takes_everything or _core.is_tensor(value) or _holds_symbols(value):
+    if graph is None or not graph.graph_mode or _core.is_tensor(value) or _holds_symbols(value):
         return convert_to_tensor(value)
     with running_at_once():  # constants of a TensorFlow 1 graph have their values here, not in a session
         return convert_to_tensor(value)
@@ -133,7 +133,7 @@ def all_dense(specs: Sequence[TypeSpec]) -> bool:
 
 
 def packer(structure: Any) -> Callable[[Leaves], Any]:
-    """A function that puts a tuple of leaves into the structure; quick for those that programs use."""
+    """A function that puts a tuple of leaves into the structure; fast for those that programs use."""
     if type(structure) is tuple and not any(map(nest.is_nested, structure)):
         return tuple
     return _builder(structure, 0)[0]

@@ -29,7 +29,7 @@ class Traced:
         self._input_specs = nest.flatten(spec)
         self._dense_inputs = all_dense(self._input_specs)
         self.graph = graph = FuncGraph(_core.current_graph())
-        graph.stands_alone = True
+        graph.is_function = True
         graph.name = f"Dataset_{who}"
         if isinstance(function, Function):
             converted: Any = function

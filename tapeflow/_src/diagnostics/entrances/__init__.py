@@ -1,1 +1,1 @@
-"""Ways to a doctor from outside: Keras callbacks, notebooks, pytest."""
+"""Entry points to a doctor from outside: Keras callbacks, notebooks, pytest."""

@@ -20,7 +20,7 @@ _KEPT_STEPS = 12
 
 
 class AppliedGradients:
-    """Follows gradients from `tape.gradient` to `apply_gradients`."""
+    """Tracks gradients from `tape.gradient` to `apply_gradients`."""
 
     def __init__(self, report: Callable[[Finding | None], None], assignments: Assignments) -> None:
         self._report, self._assignments = report, assignments
@@ -197,7 +197,7 @@ class AppliedGradients:
             return
 
     def findings(self) -> list[Finding]:
-        """What can be told at the end."""
+        """What is reported at the end."""
         found = []
         if self._summed_applies >= 3 and self._sum_place is not None:
             found.append(

@@ -191,8 +191,8 @@ class Course:
     def _spikes(self) -> Iterator[Finding]:
         for step in range(10, len(self.losses) - 1):
             before = sorted(abs(x) for x in self.losses[step - 10 : step])
-            middle, spread = before[5], before[8] - before[1]
-            if abs(self.losses[step]) > 20 * (middle + spread) + 1e-3:
+            middle, range_ = before[5], before[8] - before[1]
+            if abs(self.losses[step]) > 20 * (middle + range_) + 1e-3:
                 yield Finding(
                     "loss-spike",
                     "hint",
@@ -362,7 +362,7 @@ class Course:
                 yield Finding(
                     "saturated-units",
                     "warning",
-                    f"{np.mean(shares):.0%} of the results of {name} are at its limits, where its slope is nearly zero",
+                    f"{np.mean(shares):.0%} of the results of {name} are at its limits, where its gradient vanishes",
                     file,
                     line,
                     evidence={"share": float(np.mean(shares)), "steps": len(shares)},

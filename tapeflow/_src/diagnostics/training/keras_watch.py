@@ -1,4 +1,4 @@
-"""What Keras does while a doctor watches: which gradients go to which variables, losses on logits, layers that idle."""
+"""What Keras does while a doctor watches: which gradients go to which variables, losses on logits, unused layers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class KerasWatch:
                 Finding(
                     "double-softmax",
                     "warning",
-                    f"{name} is told from_logits=True, but the predictions are those of a softmax or sigmoid layer",
+                    f"{name} has from_logits=True, but the predictions are those of a softmax or sigmoid layer",
                     *place,
                     evidence={"second": name},
                     remedy="Leave the activation of the last layer out, or pass from_logits=False.",

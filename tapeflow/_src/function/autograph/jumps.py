@@ -77,8 +77,8 @@ def always_returns(body: list[ast.stmt]) -> bool:
         if isinstance(statement, ast.With) and always_returns(statement.body):
             return True
         if isinstance(statement, ast.Try | ast.TryStar):
-            ways = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
-            if all(map(always_returns, ways)):
+            call_cache = [[*statement.body, *statement.orelse], *(handler.body for handler in statement.handlers)]
+            if all(map(always_returns, call_cache)):
                 return True
     return False
 

@@ -460,8 +460,8 @@ def _staged_loop(
     before = Packed(defined)
     set_state(before.values)
     shapes = _flat_shapes(names, before, invariants)
-    needs_round = [] if may_be_skipped is None else [n for n in made_up if not may_be_skipped(made_up[n])]
-    has_run = [convert_to_tensor(False)] if needs_round else []  # travels behind the state
+    needs_iteration = [] if may_be_skipped is None else [n for n in made_up if not may_be_skipped(made_up[n])]
+    has_run = [convert_to_tensor(False)] if needs_iteration else []  # travels behind the state
 
     def holds(*state: Any) -> Any:
         set_state(before.with_new(state))
@@ -491,7 +491,7 @@ def _staged_loop(
         except _WiderError as error:
             shapes = error.shapes
     state = list(before.with_new(last))
-    for n in needs_round:
+    for n in needs_iteration:
         text = f"assertion failed: [loop must iterate at least once to initialize {names[n]}]"
         state[n] = nest.map_structure(lambda leaf: _required(leaf, last[-1], text), state[n])  # noqa: B023
     set_state(state)

@@ -163,7 +163,7 @@ _publish(
 )
 _publish(
     "HistogramProto",
-    """How values are spread: the upper ends of buckets, and how many values are in each.
+    """A histogram: the upper ends of buckets, and how many values are in each.
 
     >>> tf.compat.v1.HistogramProto(min=1., max=2., num=3).num
     3.0

@@ -228,7 +228,7 @@ def _buckets(data: np.ndarray, count: int) -> np.ndarray:
 def histogram(
     name: str, data: Any, step: Any = None, buckets: int | None = None, description: str | None = None
 ) -> Any:
-    """Writes how values are spread, in 30 buckets or as many as are given; whether it was written.
+    """Writes a histogram of values, in 30 buckets or as many as are given; whether it was written.
 
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.histogram("weights", [1., 2., 2.], step=1)
@@ -322,7 +322,7 @@ class _Tracing:
     graphs: list[Any] | None = None
 
 
-def note_traced(graph: Any) -> None:
+def record_traced(graph: Any) -> None:
     """Keeps a graph that was just traced, if somebody asks for graphs."""
     if _Tracing.graphs is not None:
         _Tracing.graphs.append(graph)

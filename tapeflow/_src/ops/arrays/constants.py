@@ -319,7 +319,7 @@ def _narrowed_range(*numbers: Any) -> Tensor:
 
 
 def _counted(length: Any) -> Any:
-    """0, 1, ..., length - 1 as a tensor, for a length that may not be known yet."""
+    """0, 1, ..., length - 1 as a tensor, for a length that may be unknown."""
     if not _core.is_symbolic(length):
         return _core.convert_to_tensor(np.arange(int(length)), None, None, "range")
     return range(cast(length, "int64"))

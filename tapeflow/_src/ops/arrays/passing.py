@@ -44,7 +44,7 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
     if all(x is None for x in tensors):
         raise ValueError(f"`tensors` must have at least one Tensor. Received: {tensors}.")
     graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
+    if graph is not None and graph.graph_mode:
         gate = graph.add_group([*tensors, *(control_inputs or ())], f"{name or 'tuple'}/group_deps")
         with graph.control_dependencies([gate]):
             return [_identity(x) for x in tensors]
@@ -54,7 +54,7 @@ def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> 
 def after(operation: Any, x: Any) -> Any:
     """The same tensor; in a graph of TensorFlow 1 it waits for an operation, such as an assertion."""
     graph = _core.current_graph()
-    if operation is None or graph is None or not graph.takes_everything:
+    if operation is None or graph is None or not graph.graph_mode:
         return x
     with graph.control_dependencies([operation]):
         return primitives.Identity(x)
@@ -76,7 +76,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
     if unknown:
         raise ValueError(f"Unknown keyword arguments: {unknown}")
     graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
+    if graph is not None and graph.graph_mode:
         return graph.add_group(list(inputs), kwargs.get("name") or "group_deps")
     return None
 
@@ -88,7 +88,7 @@ def no_op(name: str | None = None) -> Any:
     >>> tf.no_op()
     """
     graph = _core.current_graph()
-    return graph.add_group([], name or "NoOp") if graph is not None and graph.takes_everything else None
+    return graph.add_group([], name or "NoOp") if graph is not None and graph.graph_mode else None
 
 
 @public("parallel_stack")

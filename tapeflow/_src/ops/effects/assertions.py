@@ -489,7 +489,7 @@ def is_traceback_filtering_enabled() -> bool:
 
 @public("debugging.set_log_device_placement")
 def set_log_device_placement(enabled: bool) -> None:
-    """Remembers whether devices are to be logged; there is one device.
+    """Sets whether devices are to be logged; there is one device.
 
     >>> tf.debugging.set_log_device_placement(False)
     """

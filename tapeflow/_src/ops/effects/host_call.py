@@ -104,7 +104,7 @@ class _OneByOne:
 def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:
     """`run(*inputs)`, which changes the world outside and gives nothing; in a graph of TensorFlow 1, the operation."""
     graph = _core.current_graph()
-    if graph is None or not graph.takes_everything:
+    if graph is None or not graph.graph_mode:
         host_call(_Effect(run, False), inputs, [], effect=True)
         return None
     return host_call(_Effect(run, True), inputs, [("bool", [])], effect=True)[0].op
@@ -113,9 +113,9 @@ def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:
 class _Effect:
     """A function for its effect, which gives nothing, or true where a node must have an output."""
 
-    def __init__(self, run: Callable[..., Any], tells: bool) -> None:
-        self._run, self._tells, self.raw_call = run, tells, getattr(run, "raw_call", None)
+    def __init__(self, run: Callable[..., Any], reports: bool) -> None:
+        self._run, self._reports, self.raw_call = run, reports, getattr(run, "raw_call", None)
 
     def __call__(self, *values: Any) -> list[Any]:
         self._run(*values)
-        return [_core.convert_to_tensor(True, None, None, "host_effect")] if self._tells else []
+        return [_core.convert_to_tensor(True, None, None, "host_effect")] if self._reports else []

@@ -30,7 +30,7 @@ def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
     _core.call_python(run, tensors, [], [], None, True)
     graph = _core.current_graph()
-    return graph.operation_at(graph.node_count - 1) if graph.takes_everything else None
+    return graph.operation_at(graph.node_count - 1) if graph.graph_mode else None
 
 
 def effect(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,7 +49,7 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
         graph = _core.current_graph()
-        deferred = graph is not None and graph.takes_everything
+        deferred = graph is not None and graph.graph_mode
         if deferred or (
             graph is not None and any(map(_is_deferred, nest.flatten([args, kwargs], expand_composites=True)))
         ):

@@ -285,12 +285,12 @@ def glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..
 
 
 def _noise(kind: str, x: Any, like: Any) -> Any:
-    """Numbers from the range, or with the mean and the spread, of the elements of `x`."""
+    """Numbers from the range, or with the mean and the deviation, of the elements of `x`."""
     if kind == "zero":
         return cast(0, like.dtype)
     if kind == "uniform":
         least = primitives.Min(x, None, False)
         return least + (primitives.Max(x, None, False) - least) * uniform(like.shape, dtype=like.dtype)
     mean = primitives.Mean(x, None, False)
-    spread = primitives.Sqrt(primitives.Mean(primitives.SquaredDifference(x, mean), None, False))
-    return mean + spread * normal(like.shape, dtype=like.dtype)
+    deviation = primitives.Sqrt(primitives.Mean(primitives.SquaredDifference(x, mean), None, False))
+    return mean + deviation * normal(like.shape, dtype=like.dtype)

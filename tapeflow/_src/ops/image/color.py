@@ -216,10 +216,10 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     value = where(red_leads, red, where(green_leads, green, blue))
     blue_least = primitives.LogicalAnd(blue <= green, blue <= red)
     least = where(blue_least, blue, where(green <= red, green, red))
-    spread = value - least
-    colored, lit = spread > 0, value > 0
-    saturation = where(lit, spread / where(lit, value, one), zero)
-    scale = 1 / (6 * where(colored, spread, one))
+    chroma = value - least
+    colored, lit = chroma > 0, value > 0
+    saturation = where(lit, chroma / where(lit, value, one), zero)
+    scale = 1 / (6 * where(colored, chroma, one))
     hue = where(
         red_leads,
         scale * (green - blue),

@@ -264,11 +264,11 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
         raise InvalidArgumentError.of(f"{who}: input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")
     kind, _ = padding_of(padding, spatial, False)
     window, steps = per_dimension(sizes, spatial, False, "sizes"), per_dimension(strides, spatial, False, "strides")
-    spread = per_dimension(rates, spatial, False, "rates")
+    dilation = per_dimension(rates, spatial, False, "rates")
     batch, depth = dynamic_dims(x)[0], x.shape[-1]
     split_shape, flat_shape = [batch], [batch]
     for d in range(spatial):
-        positions, before, after = window_positions(x.shape[d + 1], window[d], steps[d], spread[d], kind)
+        positions, before, after = window_positions(x.shape[d + 1], window[d], steps[d], dilation[d], kind)
         if before or after:
             margins = [[0, 0] for _ in range(spatial + 2)]
             margins[d + 1] = [before, after]

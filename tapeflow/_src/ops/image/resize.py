@@ -20,7 +20,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 @public("image.ResizeMethod")
 class ResizeMethod:
-    """The names of the ways to resize.
+    """The names of the resize methods.
 
     >>> tf.image.ResizeMethod.BILINEAR
     'bilinear'
@@ -38,7 +38,7 @@ class ResizeMethod:
 
 @public("compat.v1.image.ResizeMethod")
 class ResizeMethodV1:
-    """TensorFlow 1's numbers of the ways to resize.
+    """TensorFlow 1's numbers of the resize methods.
 
     >>> tf.compat.v1.image.ResizeMethod.BILINEAR
     0

@@ -175,7 +175,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 
 
 def _spread_batch(x: Any, batch: list[int], kept: int) -> Tensor:
-    """`x` with the batch dimensions `batch` in front of its last `kept` ones."""
+    """`x` with the leading batch dimensions `batch` before its last `kept` ones."""
     wanted = batch + x.shape.as_list()[x.shape.rank - kept :]
     return x if x.shape.as_list() == wanted else primitives.BroadcastTo(x, wanted)
 

@@ -205,7 +205,7 @@ fake_quant_with_min_max_vars_per_channel_gradient = _fake_quant_gradient_in_rang
 
 
 def _along(x: Any, values: Any, axis: int | None) -> Any:
-    """Range borders of one slice each, spread over the dimensions of `x`."""
+    """Range borders of one slice each, broadcast over the dimensions of `x`."""
     if axis is None or values.shape.rank == 0:
         return values
     return primitives.Reshape(values, [-1 if a == axis % x.shape.rank else 1 for a in range(x.shape.rank)])

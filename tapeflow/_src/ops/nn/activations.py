@@ -78,7 +78,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
     return primitives.Relu(primitives.MatMul(x, weights) + biases)
 
 
-# Elements from which on it is quicker to reduce along another axis than to bring it to the end and back.
+# Elements from which on it is faster to reduce along another axis than to bring it to the end and back.
 _WORTH_REDUCING = 1 << 14
 
 
@@ -93,7 +93,7 @@ def _log_softmax_along(logits: Any, axis: int) -> Any:
 
 
 def _along(axis: int, logits: Any, function: Any, along_inner_axis: Any) -> Any:
-    """Applies a function of the last dimension along another one; large tensors have a way of their own."""
+    """Applies a function of the last dimension along another one; large tensors have a method of their own."""
     logits = convert_to_tensor(logits)
     rank = logits.shape.rank
     if rank == 0:

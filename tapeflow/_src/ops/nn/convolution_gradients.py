@@ -14,7 +14,7 @@ from tapeflow._src.ops.nn.window_arguments import Geometry, geometry, to_channel
 
 def input_gradient(primitive: Any, input_sizes: Any, filters: Any, dy: Any, windows: Geometry) -> Any:
     """The gradient by the input of a convolution whose gradient primitive and windows these are."""
-    first, kind, pads, steps, spread = windows
+    first, kind, pads, steps, dilation = windows
     filters = convert_to_tensor(filters)
     dy = convert_to_tensor(dy, dtype_hint=filters.dtype)
     dims = numbers_of(input_sizes)
@@ -22,19 +22,19 @@ def input_gradient(primitive: Any, input_sizes: Any, filters: Any, dy: Any, wind
         channels = filters.shape[-2]
         dims = [dy.shape[0], channels, *dims] if first else [dy.shape[0], *dims, channels]
     if not first:
-        return primitive(filters, dy, steps, kind, pads, spread, dims)
+        return primitive(filters, dy, steps, kind, pads, dilation, dims)
     dims = [dims[0], *dims[2:], dims[1]]
-    return to_channels_first(primitive(filters, to_channels_last(dy), steps, kind, pads, spread, dims))
+    return to_channels_first(primitive(filters, to_channels_last(dy), steps, kind, pads, dilation, dims))
 
 
 def filter_gradient(primitive: Any, x: Any, filter_sizes: Any, dy: Any, windows: Geometry) -> Any:
     """The gradient by the filters of a convolution whose gradient primitive and windows these are."""
-    first, kind, pads, steps, spread = windows
+    first, kind, pads, steps, dilation = windows
     x = convert_to_tensor(x)
     dy = convert_to_tensor(dy, dtype_hint=x.dtype)
     if first:
         x, dy = to_channels_last(x), to_channels_last(dy)
-    return primitive(x, dy, steps, kind, pads, spread, [int(d) for d in dims_of(filter_sizes)])
+    return primitive(x, dy, steps, kind, pads, dilation, [int(d) for d in dims_of(filter_sizes)])
 
 
 @public(

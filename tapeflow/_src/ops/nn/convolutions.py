@@ -54,17 +54,17 @@ def convolve(
         for n in batch:
             size *= n
         x = primitives.Reshape(x, [size, *dims[len(batch) :]])
-    first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
+    first, kind, pads, steps, dilation = geometry(strides, padding, data_format, dilations, spatial)
     if min(steps) < 1:
         raise InvalidArgumentError.of(f"{who}: Stride must be > 0, but got {min(steps)}")
-    if min(spread) < 1:
-        raise InvalidArgumentError.of(f"{who}: Dilated rates should be larger than 0; got {spread}")
+    if min(dilation) < 1:
+        raise InvalidArgumentError.of(f"{who}: Dilated rates should be larger than 0; got {dilation}")
     whole = x.dtype if x.dtype.is_integer and x.dtype == filters.dtype else None
     if whole is not None:
         x, filters = cast(x, float64), cast(filters, float64)
     if first:
         x = to_channels_last(x)
-    y = primitive(x, filters, steps, kind, pads, spread)
+    y = primitive(x, filters, steps, kind, pads, dilation)
     if first:
         y = to_channels_first(y)
     if len(batch) > 1:
@@ -168,11 +168,11 @@ def convolution(
             f"filters.shape={filters.shape}"
         )
     first = isinstance(data_format, str) and data_format.startswith("NC")
-    steps, spread = (
+    steps, dilation = (
         per_dimension(strides, spatial, first, "strides"),
         per_dimension(dilations, spatial, first, "dilations"),
     )
-    if max(steps) > 1 and max(spread) > 1:
+    if max(steps) > 1 and max(dilation) > 1:
         raise ValueError(
             "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
             f"Received: strides={strides} and dilation_rate={dilations}"
@@ -228,9 +228,9 @@ def depthwise_conv2d(
         raise InvalidArgumentError.of(
             f"nn.depthwise_conv2d: Sliding window strides field must specify 4 dimensions; got {strides}"
         )
-    steps, spread = per_dimension(strides, 2, first, "strides"), per_dimension(dilations, 2, first, "dilations")
+    steps, dilation = per_dimension(strides, 2, first, "strides"), per_dimension(dilations, 2, first, "dilations")
     return convolve(
-        "nn.depthwise_conv2d", input, filter, steps, padding, data_format, spread, 2, primitives.DepthwiseConv
+        "nn.depthwise_conv2d", input, filter, steps, padding, data_format, dilation, 2, primitives.DepthwiseConv
     )
 
 

@@ -39,7 +39,7 @@ def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, 
         try:
             return primitives.SoftmaxCrossEntropyWithLogits(logits, labels)
         except InvalidArgumentError:
-            pass  # shapes that must be spread first; or it is said again below
+            pass  # shapes that must be broadcast first; or it is said again below
     small = logits.dtype.size == 2 and logits.dtype.is_floating
     result_dtype = logits.dtype
     if small:

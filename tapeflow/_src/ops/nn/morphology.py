@@ -44,10 +44,10 @@ def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, ra
             f"{x.shape.as_list()} and {filters.shape.as_list()}",
         )
     kind, _ = padding_of(padding, 2, False)
-    steps, spread = per_dimension(strides, 2, False, "strides"), per_dimension(rates, 2, False, "rates")
+    steps, dilation = per_dimension(strides, 2, False, "strides"), per_dimension(rates, 2, False, "rates")
     height, width, depth = filters.shape.as_list()
-    rows, top, bottom = window_positions(x.shape[1], height, steps[0], spread[0], kind)
-    columns, left, right = window_positions(x.shape[2], width, steps[1], spread[1], kind)
+    rows, top, bottom = window_positions(x.shape[1], height, steps[0], dilation[0], kind)
+    columns, left, right = window_positions(x.shape[2], width, steps[1], dilation[1], kind)
     lowest = x.dtype.min
     if top or bottom or left or right:
         x = pad(x, [[0, 0], [top, bottom], [left, right], [0, 0]], constant_values=lowest)

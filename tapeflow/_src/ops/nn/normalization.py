@@ -244,12 +244,12 @@ def fused_batch_norm(
             )
     one = [channels if a == channel else 1 for a in range(rank)]
 
-    def spread(t: Any) -> Tensor:
+    def broadcast(t: Any) -> Tensor:
         return primitives.Reshape(cast(t, y.dtype), one)
 
     if not is_training:
         kept_mean, kept_variance = convert_to_tensor(mean), convert_to_tensor(variance)
-        centered, used_variance = y - spread(kept_mean), spread(kept_variance)
+        centered, used_variance = y - broadcast(kept_mean), broadcast(kept_variance)
     else:
         used_mean = primitives.Mean(y, axes, True)
         centered = y - used_mean
@@ -266,7 +266,7 @@ def fused_batch_norm(
             factor = exponential_avg_factor
             kept_mean = convert_to_tensor(mean) * (1 - factor) + kept_mean * factor
             kept_variance = convert_to_tensor(variance) * (1 - factor) + kept_variance * factor
-    result = centered * (primitives.Rsqrt(used_variance + epsilon) * spread(scale)) + spread(offset)
+    result = centered * (primitives.Rsqrt(used_variance + epsilon) * broadcast(scale)) + broadcast(offset)
     return cast(result, x.dtype), kept_mean, kept_variance
 
 

@@ -41,7 +41,7 @@ def _pool(
     channels = 1 if data_format is not None and data_format.startswith("NC") else -1
     if primitive is primitives.MaxPool and whole and ksize[channels] != 1:
         return _depth_pool(who, x, list(ksize), list(strides), channels == 1)
-    first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
+    first, kind, pads, steps, dilation = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2:
         raise InvalidArgumentError.of(f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")
     window = [ksize] * spatial if type(ksize) is int else per_dimension(ksize, spatial, first, "ksize")
@@ -53,7 +53,7 @@ def _pool(
         raise InvalidArgumentError.of(
             f"{who}: paddings need to be smaller than the window size; got {pads} and {window}"
         )
-    y = primitive(to_channels_last(x) if first else x, window, steps, kind, pads, spread)
+    y = primitive(to_channels_last(x) if first else x, window, steps, kind, pads, dilation)
     return to_channels_first(y) if first else y
 
 
@@ -227,21 +227,21 @@ def pool(
     if pooling_type not in kinds:
         raise ValueError(f"{spatial}-D {pooling_type} pooling is not supported.")
     first = data_format is not None and data_format.startswith("NC")
-    steps, spread = (
+    steps, dilation = (
         per_dimension(strides, spatial, first, "strides"),
         per_dimension(dilations, spatial, first, "dilations"),
     )
-    if max(spread) > 1 and padding == "SAME":
+    if max(dilation) > 1 and padding == "SAME":
         raise ValueError(
             "pooling with 'SAME' padding is not implemented for `dilation_rate` > 1. "
-            f"Received: padding={padding} and dilation_rate={spread}"
+            f"Received: padding={padding} and dilation_rate={dilation}"
         )
-    if max(spread) > 1 and max(steps) > 1:
+    if max(dilation) > 1 and max(steps) > 1:
         raise ValueError(
             "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
-            f"Received: strides={steps} and dilation_rate={spread}"
+            f"Received: strides={steps} and dilation_rate={dilation}"
         )
-    return _pool("nn.pool", kinds[pooling_type], input, window_shape, steps, padding, data_format, spatial, spread)
+    return _pool("nn.pool", kinds[pooling_type], input, window_shape, steps, padding, data_format, spatial, dilation)
 
 
 @public("nn.max_pool_with_argmax")

@@ -31,7 +31,7 @@ def _transposed(
 ) -> Tensor:
     x = convert_to_tensor(x)
     filters = convert_to_tensor(filters, dtype_hint=x.dtype)
-    first, kind, pads, steps, spread = geometry(strides, padding, data_format, dilations, spatial)
+    first, kind, pads, steps, dilation = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2 or filters.shape.rank != spatial + 2:
         raise InvalidArgumentError.of(
             f"{who}: input and filters must have rank {spatial + 2}; got {x.shape.as_list()} and "
@@ -53,7 +53,7 @@ def _transposed(
             f"{who}: the last dimension of the filters must be the input's depth; got filters "
             f"{filters.shape.as_list()} and input depth {x.shape[-1]}",
         )
-    y = primitives.ConvBackpropInput(filters, x, steps, kind, pads, spread, dims)
+    y = primitives.ConvBackpropInput(filters, x, steps, kind, pads, dilation, dims)
     return to_channels_first(y) if first else y
 
 

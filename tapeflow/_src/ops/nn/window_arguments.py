@@ -85,7 +85,7 @@ class Geometry(NamedTuple):
     kind: str
     pads: list[int]
     steps: list[int]
-    spread: list[int]
+    dilation: list[int]
 
 
 def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any, spatial: int) -> Geometry:

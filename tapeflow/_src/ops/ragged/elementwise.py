@@ -54,22 +54,22 @@ def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not found:
         return NotImplemented
     first = max(found, key=lambda r: r.ragged_rank)
-    spreads = False
+    broadcasts = False
 
     def inner(value: Any) -> Any:
-        nonlocal spreads
+        nonlocal broadcasts
         if isinstance(value, RaggedRows):
             if not all(map(same_splits, value.nested_row_splits, first.nested_row_splits)):
                 raise InvalidArgumentError.of("ragged tensors must have the same rows for an elementwise operation")
             return value.flat_values
         if _core.is_tensor(value) and value.shape.rank and value.shape.rank > first.flat_values.shape.rank - 1:
-            spreads = True
+            broadcasts = True
             return _spread(value, first)
         return value
 
     values = [inner(a) for a in args]
     named = {key: inner(v) for key, v in kwargs.items()}
-    if spreads:
+    if broadcasts:
         places = cast(np.arange(row_count(first.flat_values)), int64)
         values = [
             primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedRows) else v for a, v in zip(args, values)
@@ -117,7 +117,7 @@ class RaggedOperators:
 
     def __hash__(self) -> int:
         graph = _core.current_graph()
-        if graph is None or not graph.takes_everything:
+        if graph is None or not graph.graph_mode:
             raise TypeError("RaggedTensor is unhashable.")
         return id(self)  # a key of `feed_dict`
 

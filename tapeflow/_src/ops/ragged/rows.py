@@ -324,7 +324,7 @@ class RaggedRows(CompositeTensor):
     def _is_staged(self) -> bool:
         """Whether what is computed from the rows is part of a graph: they are, or a graph of TensorFlow 1 is built."""
         graph = _core.current_graph()
-        if graph is not None and graph.takes_everything:
+        if graph is not None and graph.graph_mode:
             return True
         return any(_core.is_symbolic(splits) for splits in self.nested_row_splits)
 

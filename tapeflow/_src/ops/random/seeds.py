@@ -126,7 +126,7 @@ def set_seed(seed: int | None) -> None:
     if seed is not None:
         seed = int(seed)
     graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
+    if graph is not None and graph.graph_mode:
         graph.seed = seed
         return
     _seeds.begin(seed)
@@ -176,7 +176,7 @@ def draw(operation: Any, seed: int | None, blocks: Any) -> tuple[Any, Any]:
     `operation` names the operation and those of its attributes that give it a stream of its own.
     """
     graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
+    if graph is not None and graph.graph_mode:
         return _draw_in_graph(graph, seed, blocks)
     first, second = get_seed(seed)
     return draw_from(operation, first, second, blocks, kept=first is None or seed is not None)

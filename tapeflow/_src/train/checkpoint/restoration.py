@@ -80,7 +80,7 @@ class Restoration:
                     leaf._initializer = partial(_given_value, value)
 
     def _bind(self, thing: Any, number: int, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
-        """Notes that an object is a node; gives the pairs below it that are still to be matched."""
+        """Records that an object is a node; gives the pairs below it that are still to be matched."""
         node = self.nodes[number]
         is_new = self.object_by_node.get(number) is not thing
         if is_new:
@@ -95,7 +95,7 @@ class Restoration:
 
     def _bind_slots(self, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
         """Binds what optimizers keep for variables; they make it now, if they have not yet. Gives those that did."""
-        touched: dict[int, Any] = {}
+        restored: dict[int, Any] = {}
         for number, optimizer in list(self.object_by_node.items()):
             for original, name, slot in self.nodes[number].slots:
                 variable = self.object_by_node.get(original)
@@ -105,8 +105,8 @@ class Restoration:
                 kept = optimizer.get_slot(variable, name)
                 if kept is not None:
                     self._bind(kept, slot, waiting)
-                    touched[number] = optimizer
-        return [(optimizer, number) for number, optimizer in touched.items()]
+                    restored[number] = optimizer
+        return [(optimizer, number) for number, optimizer in restored.items()]
 
     def _checked(self, leaf: Any, key: str) -> Any:
         leaf = variable_of(leaf)

@@ -1,4 +1,4 @@
-"""Wrappers that remember what they wrap: `tensorflow.python.util.tf_decorator`."""
+"""Wrappers that know what they wrap: `tensorflow.python.util.tf_decorator`."""
 
 from __future__ import annotations
 

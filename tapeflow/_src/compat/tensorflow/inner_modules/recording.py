@@ -9,5 +9,5 @@ from tapeflow._src import _core
 
 
 def should_record_backprop(tensors: Sequence[Any]) -> bool:
-    """Whether an open tape follows one of these tensors or variables."""
-    return any(_core.is_followed(x) for x in tensors if _core.is_tensor(x))
+    """Whether an open tape tracks one of these tensors or variables."""
+    return any(_core.is_tracked(x) for x in tensors if _core.is_tensor(x))

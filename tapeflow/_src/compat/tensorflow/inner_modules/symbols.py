@@ -14,7 +14,7 @@ _symbol_by_name: dict[str, Any] = {}
 
 
 class _Export:
-    """A decorator that notes the names of a function or class of a library."""
+    """A decorator that records the names of a function or class of a library."""
 
     api = "tensorflow"
 
@@ -31,15 +31,15 @@ class _Export:
         return func
 
     def export_constant(self, module_name: str, name: str) -> None:
-        """Notes the names of a constant; nobody asks for them."""
+        """Records the names of a constant; nobody asks for them."""
 
 
 class tf_export(_Export):  # noqa: N801  TensorFlow's name
-    """Notes the names of a function or class below `tf`."""
+    """Records the names of a function or class below `tf`."""
 
 
 class keras_export(_Export):  # noqa: N801  TensorFlow's name
-    """Notes the names of a function or class of Keras, as `keras.layers.Dense`."""
+    """Records the names of a function or class of Keras, as `keras.layers.Dense`."""
 
     api = "keras"
 
@@ -90,7 +90,7 @@ def _rank(path: str) -> tuple[bool, bool, bool, int, str]:
 
 
 def deprecated_endpoints(*args: str) -> Callable[[Symbol], Symbol]:
-    """A decorator that notes names that are out of use."""
+    """A decorator that records names that are out of use."""
 
     def note(func: Symbol) -> Symbol:
         unwrap(func)[1]._tf_deprecated_api_names = args

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Transformer(ast.NodeTransformer):
-    """A walk that replaces nodes by what the methods `visit_If` and the like return; `ctx` says what is known."""
+    """Replaces nodes by what the methods `visit_If` and the like return; `ctx` says what is known."""
 
     def __init__(self, ctx: Any) -> None:
         super().__init__()

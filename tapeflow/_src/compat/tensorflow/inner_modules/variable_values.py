@@ -11,7 +11,7 @@ from tapeflow._src.types.tensor_spec import CompositeTensor
 
 
 def convert_variables_to_tensors(values: Any) -> Any:
-    """The same structure with the values of its variables; a value made of tensors is asked for its own way."""
+    """The same structure with the values of its variables; a composite tensor converts itself."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, _core.Variable):

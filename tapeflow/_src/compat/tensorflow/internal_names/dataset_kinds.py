@@ -1,4 +1,4 @@
-"""Datasets by the source that they read, as TensorFlow's classes tell them apart."""
+"""Datasets by the source that they read, as TensorFlow's classes distinguish them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def is_mixed_precision_graph_rewrite_enabled() -> bool:
 
 @public("__internal__.train.set_using_mixed_precision_policy")
 def set_using_mixed_precision_policy(is_using: bool) -> None:
-    """Notes whether a policy of Keras computes in mixed precision.
+    """Records whether a policy of Keras computes in mixed precision.
 
     >>> tf.__internal__.train.set_using_mixed_precision_policy(False)
     """

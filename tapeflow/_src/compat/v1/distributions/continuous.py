@@ -364,9 +364,9 @@ class StudentT(Distribution):
 
     def _entropy(self) -> Any:
         half, digamma = 0.5 * self.df, find_public("math.digamma")
-        spread = (half + 0.5) * (digamma(half + 0.5) - digamma(half))
+        digamma_term = (half + 0.5) * (digamma(half + 0.5) - digamma(half))
         beta = _log_gamma(half) + _log_gamma(half * 0.0 + 0.5) - _log_gamma(half + 0.5)
-        return primitives.Log(primitives.Abs(self.scale)) + 0.5 * primitives.Log(self.df) + beta + spread
+        return primitives.Log(primitives.Abs(self.scale)) + 0.5 * primitives.Log(self.df) + beta + digamma_term
 
 
 @public("compat.v1.distributions.Dirichlet")
@@ -416,6 +416,6 @@ class Dirichlet(Distribution):
 @RegisterKL(Dirichlet, Dirichlet)
 def _dirichlets(a: Dirichlet, b: Dirichlet, name: str | None = None) -> Any:
     digamma = find_public("math.digamma")
-    spread = digamma(a.concentration) - digamma(a.total_concentration)[..., None]
-    change = _sum((a.concentration - b.concentration) * spread)
+    digamma_term = digamma(a.concentration) - digamma(a.total_concentration)[..., None]
+    change = _sum((a.concentration - b.concentration) * digamma_term)
     return change - _math("lbeta", a.concentration) + _math("lbeta", b.concentration)

@@ -58,12 +58,12 @@ def executing_eagerly_outside_functions() -> bool:
     graph = _core.current_graph()
     while graph is not None and graph.outer is not None:
         graph = graph.outer
-    return graph is None or not graph.takes_everything
+    return graph is None or not graph.graph_mode
 
 
 @public("compat.v1.disable_v2_behavior")
 def disable_v2_behavior() -> None:
-    """TensorFlow 1's ways: no eager execution, shapes of `Dimension`s, single results of branches bare.
+    """TensorFlow 1's behaviour: no eager execution, shapes of `Dimension`s, single results of branches bare.
 
     >>> tf.compat.v1.disable_v2_behavior()
     >>> tf.executing_eagerly()
@@ -78,7 +78,7 @@ def disable_v2_behavior() -> None:
 
 @public("compat.v1.enable_v2_behavior")
 def enable_v2_behavior() -> None:
-    """TensorFlow 2's ways: eager execution, shapes of numbers, results of branches in their structure.
+    """TensorFlow 2's behaviour: eager execution, shapes of numbers, results of branches in their structure.
 
     >>> tf.compat.v1.enable_v2_behavior()
     """
@@ -194,7 +194,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
     'layer/'
     """
     graph = _core.current_graph()
-    if graph is None or not graph.takes_everything:
+    if graph is None or not graph.graph_mode:
         yield f"{name or default_name or ''}/"
         return
     if name is None and default_name is None and values is not None:

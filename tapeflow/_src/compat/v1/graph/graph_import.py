@@ -47,7 +47,7 @@ def _check_operations(nodes: Any, library: FunctionLibrary) -> None:
 
 
 class _Import:
-    """The way of one message into a graph."""
+    """The import of one message into a graph."""
 
     def __init__(self, graph: Graph, definition: Any, input_map: Mapping[str, Any], prefix: str) -> None:
         self._graph, self._prefix = graph, prefix
@@ -177,7 +177,7 @@ def import_graph_def(
         raise TypeError("Argument `input_map` must be a dictionary mapping strings to Tensor objects.")
     graph_def = without_frames(graph_def)
     graph = _core.current_graph()
-    if graph is None or not graph.takes_everything:
+    if graph is None or not graph.graph_mode:
         if graph is not None:
             return _import_into_function(graph, graph_def, input_map or {}, return_elements, name)
         graph = get_default_graph()

@@ -35,7 +35,7 @@ class WrappedFunction:
         """A function of the tensors `feeds` that gives the tensors `fetches`; both may be names."""
         given = [self._element(x) for x in nest.flatten(feeds)]
         wanted = [self._element(x) for x in nest.flatten(fetches)]
-        part = self.graph.excerpt(wanted, given, [])
+        part = self.graph.subgraph(wanted, given, [])
 
         def pruned(*values: Any) -> Any:
             tensors = [_core.convert_to_tensor(v, x.dtype, None, "prune") for v, x in zip(values, given, strict=True)]

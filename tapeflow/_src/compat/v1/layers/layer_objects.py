@@ -57,7 +57,7 @@ class Layer:
                 return variable
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _note(self, getter: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _record(self, getter: Callable[..., Any], *args: Any, **options: Any) -> Any:
         variable = getter(*args, **options)
         self._variable_by_name[variable.name] = variable
         return variable
@@ -68,7 +68,7 @@ class Layer:
             with variable_scope(self._given_name, default_name=self._default_name, reuse=self._reuse) as self._scope:
                 pass
         reuse = True if self.built else self._reuse
-        with variable_scope(self._scope, reuse=reuse, custom_getter=self._note) as scope:
+        with variable_scope(self._scope, reuse=reuse, custom_getter=self._record) as scope:
             result = type(self)._function(inputs, *self._args, **self._options, **options, **self._place(scope))
         self.built = True
         return result

@@ -98,7 +98,7 @@ class RNNCell:
 
     add_weight = add_variable
 
-    def _note(self, getter: Any, *args: Any, **options: Any) -> Any:
+    def _record(self, getter: Any, *args: Any, **options: Any) -> Any:
         variable = getter(*args, **options)
         self.__dict__.setdefault("_variable_by_name", {})[variable.name] = variable
         return variable
@@ -118,7 +118,7 @@ class RNNCell:
             with variable_scope(named, default_name=self.name, reuse=self._reuse) as self._scope:
                 pass
         reuse = True if self.built else self._reuse
-        with variable_scope(self._scope, reuse=reuse, custom_getter=self._note):
+        with variable_scope(self._scope, reuse=reuse, custom_getter=self._record):
             inputs = nest.map_structure(find_public("convert_to_tensor"), inputs)
             if not self.built:
                 if self._dtype is None:

@@ -1,4 +1,4 @@
-"""The cells of recurrent networks, each a formula: `h` is the last output, `c` what a cell remembers beside it."""
+"""The cells of recurrent networks, each a formula: `h` is the last output, `c` the cell state beside it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tapeflow._src.types import nest
 from tapeflow._src.types.tensor import add_members
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ["c", "h"])
-LSTMStateTuple.__doc__ = """The state of an LSTM: what it remembers, and its last output.
+LSTMStateTuple.__doc__ = """The state of an LSTM: the cell state and the last output.
 
 >>> tf.compat.v1.nn.rnn_cell.LSTMStateTuple(c=1., h=2.).h
 2.0

@@ -29,7 +29,7 @@ def named_call(
 
 def _named(name: str, made: Any) -> Any:
     graph = _core.current_graph()
-    if graph is not None and graph.takes_everything:
+    if graph is not None and graph.graph_mode:
         graph.set_node_name(graph.node_count - 1, _full_name(graph, name))
     return made
 

@@ -132,7 +132,7 @@ class Session:
         with running_at_once():
             plan = self._plan_by_key.get(key)
             if plan is None:
-                plan = self._graph.excerpt(wanted.tensors, fed, wanted.operations)
+                plan = self._graph.subgraph(wanted.tensors, fed, wanted.operations)
                 if None not in key:
                     self._plan_by_key[key] = plan
             results = [tensor.numpy() for tensor in plan.call(values)]

@@ -66,7 +66,7 @@ def v1_signature(
     adapt: Callable[[Arguments], None] | None = None,
     function: Callable[..., Any] | None = None,
 ) -> None:
-    """Defines `tf.compat.v1.<path>` with the given signature, by way of the function at the public path `target`."""
+    """Defines `tf.compat.v1.<path>` with the given signature, through the function at the public path `target`."""
     path, _, parameters = signature.partition("(")
     name = path.rpartition(".")[2]
     v1 = parse_signature(parameters.removesuffix(")"))

@@ -129,7 +129,7 @@ class Optimizer:
             if not _core.is_tensor(dx) and not isinstance(dx, IndexedSlices):
                 raise TypeError(f"Gradient must be a Tensor, IndexedSlices, or None: {dx}")
         graph = _core.current_graph()
-        in_graph = graph is not None and graph.takes_everything
+        in_graph = graph is not None and graph.graph_mode
         self._create_slots([variable for _, variable in wanted])
         scope: Any = graph.name_scope(name or self._name) if in_graph else nullcontext()
         with scope as path:
@@ -167,13 +167,13 @@ class Optimizer:
 
     def _apply_rows(self, dx: IndexedSlices, variable: Any) -> list[Any]:
         """The formula for the rows that the gradient has; the others stay as they are, slots included."""
-        dy, touched = summed_rows(dx, variable)
+        dy, updated = summed_rows(dx, variable)
         slots = {name: self.get_slot(variable, name) for name in self._slot_names()}
         old = {name: slot.read_value() for name, slot in slots.items()}
         before = variable.read_value()
         value, new = self._formula(before, dy, old)
-        updates = [slots[name].assign(primitives.SelectV2(touched, new[name], old[name])) for name in slots]
-        return [*updates, variable.assign(primitives.SelectV2(touched, value, before))]
+        updates = [slots[name].assign(primitives.SelectV2(updated, new[name], old[name])) for name in slots]
+        return [*updates, variable.assign(primitives.SelectV2(updated, value, before))]
 
     @staticmethod
     def _constrained(variable: Any, value: Any) -> Any:

@@ -312,11 +312,11 @@ class RMSPropOptimizer(Optimizer):
         dtype = value.dtype
         rate, keep = self._as(self._learning_rate, dtype), 1.0 - self._as(self._decay, dtype)
         new = {"rms": slots["rms"] + (_square(dy) - slots["rms"]) * keep}
-        spread = new["rms"] + self._as(self._epsilon, dtype)
+        variance = new["rms"] + self._as(self._epsilon, dtype)
         if self._centered:
             new["mg"] = slots["mg"] + (dy - slots["mg"]) * keep
-            spread = spread - _square(new["mg"])
-        new["momentum"] = slots["momentum"] * self._as(self._momentum, dtype) + rate * dy / primitives.Sqrt(spread)
+            variance = variance - _square(new["mg"])
+        new["momentum"] = slots["momentum"] * self._as(self._momentum, dtype) + rate * dy / primitives.Sqrt(variance)
         return value - new["momentum"], new
 
 

@@ -116,7 +116,7 @@ class Saver:
         values = self._values(sess, names)
         write_bundle(path, dict(zip(names, values)))
         if write_state:
-            self._note(path, latest_filename)
+            self._record(path, latest_filename)
         return path
 
     def _values(self, sess: Any, names: list[str]) -> list[Any]:
@@ -132,7 +132,7 @@ class Saver:
             step = int(global_step.numpy()) if sess is None else int(sess.run(global_step))
         return f"{int(step):08d}" if self._pad else str(int(step))
 
-    def _note(self, path: str, latest_filename: str | None) -> None:
+    def _record(self, path: str, latest_filename: str | None) -> None:
         if path in self._last_checkpoints:
             self._last_checkpoints.remove(path)
         self._last_checkpoints.append(path)

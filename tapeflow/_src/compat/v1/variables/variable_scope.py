@@ -226,7 +226,7 @@ def variable_scope(
     scope._name, scope._reuse = full, reuse or inherited
     scope._custom_getter = _chained(base._custom_getter, custom_getter)
     graph = _core.current_graph()
-    named = graph is not None and graph.takes_everything and auxiliary_name_scope and name
+    named = graph is not None and graph.graph_mode and auxiliary_name_scope and name
     store.scope = scope
     names_before = graph.scope if named else ""
     try:

@@ -289,7 +289,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
     (before,) = host_call(check, [before], [(before.dtype, before.shape)], effect=True)
     after = ref.assign(before + 1)
     graph = _core.current_graph()
-    if graph is None or not graph.takes_everything:
+    if graph is None or not graph.graph_mode:
         return before
     with graph.control_dependencies([after]):
         return before + 0

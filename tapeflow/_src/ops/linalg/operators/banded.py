@@ -18,7 +18,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     broadcast_batch,
     hints_of,
     keep_parameter,
-    spread,
+    with_batch,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.ops.linalg.products import swapped_ends
@@ -102,7 +102,7 @@ class LinearOperatorTridiag(LinearOperator):
                 paddings = [0] * (2 * d.shape.rank)
                 paddings[-2:] = [before, 1 - before]
                 d = primitives.PadV2(d, paddings, cast(0, self.dtype))
-            return spread(convert_to_tensor(d), batch, 1)
+            return with_batch(convert_to_tensor(d), batch, 1)
 
         above, main, below = self._diagonals
         return primitives.Pack([padded(above, 0), padded(main, 0), padded(below, 1)], len(batch))
@@ -122,13 +122,13 @@ class LinearOperatorTridiag(LinearOperator):
         x = adjoint_matrix(x) if adjoint_arg else x
         diagonals = self._turned(adjoint)
         batch = broadcast_batch(diagonals.shape[:-2], x.shape[:-2])
-        return tridiagonal_matmul(spread(diagonals, batch), spread(x, batch))
+        return tridiagonal_matmul(with_batch(diagonals, batch), with_batch(x, batch))
 
     def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         rhs = adjoint_matrix(rhs) if adjoint_arg else rhs
         diagonals = self._turned(adjoint)
         batch = broadcast_batch(diagonals.shape[:-2], rhs.shape[:-2])
-        return tridiagonal_solve(spread(diagonals, batch), spread(rhs, batch))
+        return tridiagonal_solve(with_batch(diagonals, batch), with_batch(rhs, batch))
 
     def _diag_part(self) -> Any:
         if self._format == "matrix":
@@ -194,7 +194,10 @@ class LinearOperatorToeplitz(LinearOperator):
 
     def _to_dense(self) -> Tensor:
         *batch, n, _ = self.shape.as_list()
-        col, row = spread(convert_to_tensor(self._col), batch, 1), spread(convert_to_tensor(self._row), batch, 1)
+        col, row = (
+            with_batch(convert_to_tensor(self._col), batch, 1),
+            with_batch(convert_to_tensor(self._row), batch, 1),
+        )
         above = primitives.SplitV(row, [1, n - 1], -1)[1]
         values = primitives.ConcatV2([primitives.ReverseV2(above, [len(batch)]), col], -1)
         places = np.arange(n)[:, None] - np.arange(n)[None, :] + (n - 1)

@@ -22,7 +22,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     require_equal_sizes,
     require_operator,
     solve_broadcast,
-    spread,
+    with_batch,
 )
 from tapeflow._src.ops.linalg.operators.simple import LinearOperatorDiag, LinearOperatorIdentity
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
@@ -178,7 +178,7 @@ class _Blocks(LinearOperator):
 
     def _join(self, parts: list[Any]) -> Any:
         batch = broadcast_batch(*(part.shape[:-2] for part in parts))
-        return primitives.ConcatV2([spread(part, batch) for part in parts], -2)
+        return primitives.ConcatV2([with_batch(part, batch) for part in parts], -2)
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
         """The operator times a matrix, an operator, or a list with one matrix for each block (which gives a list)."""
@@ -228,7 +228,7 @@ class _Blocks(LinearOperator):
             return super()._diag_part()
         parts = [o._diag_part() for o in blocks]
         batch = self.batch_shape.as_list()
-        return primitives.ConcatV2([spread(part, batch, 1) for part in parts], -1)
+        return primitives.ConcatV2([with_batch(part, batch, 1) for part in parts], -1)
 
     def _combined(self, method: str, start: int, multiply: bool) -> Any:
         result = cast(start, self.dtype)
@@ -293,7 +293,7 @@ class LinearOperatorBlockDiag(_Blocks):
         *batch, _, columns = self.shape.as_list()
         rows, before = [], 0
         for operator in self._operators:
-            block = spread(operator._to_dense(), batch)
+            block = with_batch(operator._to_dense(), batch)
             width = block.shape[-1]
             paddings = [0] * (2 * block.shape.rank)
             paddings[-2:] = [before, columns - before - width]
@@ -303,7 +303,7 @@ class LinearOperatorBlockDiag(_Blocks):
 
     def _eigvals(self) -> Any:
         batch = self.batch_shape.as_list()
-        return primitives.ConcatV2([spread(o._eigvals(), batch, 1) for o in self._operators], -1)
+        return primitives.ConcatV2([with_batch(o._eigvals(), batch, 1) for o in self._operators], -1)
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorBlockDiag([o.adjoint() for o in self._operators], self.is_non_singular)
@@ -404,7 +404,7 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
         *batch, _, columns = self.shape.as_list()
         rows = []
         for row in self._operators:
-            parts = [spread(o._to_dense(), batch) for o in row]
+            parts = [with_batch(o._to_dense(), batch) for o in row]
             width = sum(o.shape[-1] for o in row)
             if width < columns:
                 parts.append(zeros([*batch, row[0].shape[-2], columns - width], self.dtype))
@@ -413,7 +413,7 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
 
     def _eigvals(self) -> Any:
         batch = self.batch_shape.as_list()
-        return primitives.ConcatV2([spread(o._eigvals(), batch, 1) for o in self._diagonal_blocks()], -1)
+        return primitives.ConcatV2([with_batch(o._eigvals(), batch, 1) for o in self._diagonal_blocks()], -1)
 
 
 @public("linalg.LinearOperatorLowRankUpdate")

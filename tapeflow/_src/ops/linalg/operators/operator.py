@@ -36,7 +36,7 @@ def broadcast_batch(*shapes: Any) -> list[int]:
     return list(np.broadcast_shapes(*(tuple(TensorShape(s).as_list()) for s in shapes)))
 
 
-def spread(x: Any, batch: list[int], kept: int = 2) -> Tensor:
+def with_batch(x: Any, batch: list[int], kept: int = 2) -> Tensor:
     """`x` with the batch dimensions `batch` before its last `kept` ones."""
     dims = x.shape.as_list()
     wanted = batch + dims[len(dims) - kept :]
@@ -46,7 +46,7 @@ def spread(x: Any, batch: list[int], kept: int = 2) -> Tensor:
 def solve_broadcast(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
     """`tf.linalg.solve` for batches that broadcast."""
     batch = broadcast_batch(matrix.shape[:-2], rhs.shape[:-2])
-    return primitives.MatrixSolve(spread(matrix, batch), spread(rhs, batch), adjoint)
+    return primitives.MatrixSolve(with_batch(matrix, batch), with_batch(rhs, batch), adjoint)
 
 
 def require_equal_sizes(a: Any, b: Any) -> None:
@@ -69,7 +69,7 @@ def returned_class(name: str) -> type[LinearOperator]:
 
 
 class _KeepsArguments:
-    """Remembers the arguments with which an object was made."""
+    """Keeps the arguments with which an object was made."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         made: Any = super().__new__(cls)

@@ -21,7 +21,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     broadcast_batch,
     hints_of,
     keep_parameter,
-    spread,
+    with_batch,
 )
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types.dtypes import as_dtype, float32
@@ -106,7 +106,7 @@ class LinearOperatorDiag(LinearOperator):
 
     def _add_to_tensor(self, x: Any) -> Any:
         diagonal = primitives.MatrixDiagPartV3(x, 0, 0) + self._diag
-        return primitives.MatrixSetDiagV3(spread(x, diagonal.shape.as_list()[:-1]), diagonal, 0)
+        return primitives.MatrixSetDiagV3(with_batch(x, diagonal.shape.as_list()[:-1]), diagonal, 0)
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorDiag(primitives.Conj(self._diag), self.is_non_singular)
@@ -190,7 +190,7 @@ class LinearOperatorIdentity(_Uniform):
 
     def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         x = adjoint_matrix(x) if adjoint_arg else x
-        return spread(x, broadcast_batch(self._batch, x.shape[:-2]))
+        return with_batch(x, broadcast_batch(self._batch, x.shape[:-2]))
 
     def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         return self._matmul(rhs, adjoint, adjoint_arg)
@@ -465,7 +465,7 @@ class LinearOperatorPermutation(LinearOperator):
         if order.shape.rank == 1:
             return take_rows(x, order)
         batch = broadcast_batch(order.shape[:-1], x.shape[:-2])
-        return primitives.GatherV2(spread(x, batch), spread(order, batch, 1), len(batch), len(batch))
+        return primitives.GatherV2(with_batch(x, batch), with_batch(order, batch, 1), len(batch), len(batch))
 
     def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         return self._matmul(rhs, not adjoint, adjoint_arg)

@@ -1,4 +1,4 @@
-// Values that are not computed yet: large elementwise results wait as a small expression until somebody reads their
+// Values that are not computed yet: large elementwise results stay a small expression until somebody reads their
 // elements, so that a chain of operations becomes one pass over memory. The elements come from the same loops as
 // without waiting, so they are the same to the last bit.
 #pragma once
@@ -15,24 +15,24 @@ struct ElementwiseOperation {
   Arithmetic arithmetic = Arithmetic::none;
 };
 
-struct Pending {
+struct Lazy {
   ElementwiseOperation last;
   int64_t row_length;  // of the whole expression
   int operations;      // in the whole expression; one that is used twice counts twice
-  size_t held;         // bytes of computed operands that wait with the last operation
+  size_t held;         // bytes of computed operands that the last operation holds
   int place = -1;      // its place in the program, while that is made
   bool dying = false;  // its holders outside of expressions let go without reading it
 
-  ~Pending();
+  ~Lazy();
 };
 
 // Fewest elements that are worth waiting.
-constexpr int64_t kPendingElements = 1 << 14;
+constexpr int64_t kLazyElements = 1 << 14;
 
-// A float32 tensor whose elements are not computed; false if too much memory waits already.
-bool make_pending(const Shape&, ElementwiseOperation, Tensor* result);
+// A float32 tensor whose elements are not computed; false if lazy tensors hold too much memory already.
+bool make_lazy(const Shape&, ElementwiseOperation, Tensor* result);
 
-// Says of a pending tensor that only other pending tensors will read it.
+// Says of a lazy tensor that only other lazy tensors will read it.
 void let_die(const Tensor&);
 
 }  // namespace tapeflow
