@@ -39,4 +39,5 @@ class PythonState(Trackable):
         return np.array(state.encode() if isinstance(state, str) else state, object)
 
     def _restore_checkpoint_value(self, value: np.ndarray) -> None:
-        self.deserialize(value.item() if hasattr(value, "item") else value)
+        state: bytes = value.item()
+        self.deserialize(state)
