@@ -136,3 +136,13 @@ def test_in_a_graph_of_tensorflow_1():
         assert session.run(found, {words: ["q"]}).tolist() == [-1]
         session.run(insert, {words: ["q"]})
         assert session.run(found, {words: ["q"]}).tolist() == [5]
+
+
+def test_tables_of_an_imported_graph_are_filled_by_their_initializer():
+    v1 = tf.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session:
+        filled = v1.Variable(0.0)
+        session.run(v1.global_variables_initializer())
+        v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, filled.assign(1.0).op)
+        session.run(v1.tables_initializer())
+        assert session.run(filled) == 1.0

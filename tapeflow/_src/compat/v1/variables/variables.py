@@ -177,13 +177,14 @@ def local_variables_initializer() -> Any:
 
 @public("compat.v1.tables_initializer", "compat.v1.initializers.tables_initializer")
 def tables_initializer(name: str = "init_all_tables") -> Any:
-    """The operation that fills lookup tables: they are full from the beginning.
+    """The operation that fills lookup tables of an imported graph; those of a program are full from the beginning.
 
     >>> with tf.Graph().as_default():
     ...     tf.compat.v1.tables_initializer()
     <tf.Operation 'init_all_tables' type=NoOp>
     """
-    return no_op(name=name)
+    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return group(*initializers, name=name) if initializers else no_op(name=name)
 
 
 @public("compat.v1.is_variable_initialized")
