@@ -38,11 +38,6 @@ class Target:
     def module_suffix(self) -> str:
         return f".cpython-{self.python.replace('.', '')}-{self.arch}-linux-gnu.so"
 
-    @property
-    def runs_here(self) -> bool:
-        """Whether the interpreter that runs this tool can import the module."""
-        return self.arch == os.uname().machine and self.python == "{}.{}".format(*sys.version_info)
-
 
 def interpreter(python: str) -> Path | None:
     """An installed CPython of this version: this one, one of pyenv's, or one on the PATH."""
