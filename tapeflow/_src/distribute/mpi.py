@@ -58,9 +58,12 @@ class MpiWorld(abc.ABC):
     def _agree(self, what: Collective) -> None:
         """Returns when all processes have called this collective; raises if they call different ones."""
 
-    @abc.abstractmethod
     def _report(self, what: Collective, waited: float) -> str:
         """The text about data that did not arrive."""
+        return (
+            f"tf.distribute: {what}: all ranks came, but the data did not arrive in {waited:.0f} s. "
+            f"The deadline is {self.deadline:g} s; {DEADLINE_VARIABLE} sets it."
+        )
 
     def all_gather(self, array: np.ndarray, name: str) -> list[np.ndarray]:
         """The arrays of all ranks: their sizes first, then their elements."""

@@ -151,12 +151,6 @@ class OneMachine(MpiWorld):
         board.say_failed(text)
         return self._deadline_error(text)
 
-    def _report(self, what: Collective, waited: float) -> str:
-        return (
-            f"tf.distribute: {what}: all ranks came, but the data did not arrive in {waited:.0f} s. "
-            f"The deadline is {self.deadline:g} s; {DEADLINE_VARIABLE} sets it."
-        )
-
     def _disagreement(self, started: Started) -> Exception:
         """The error for ranks that called different collectives; all of them come here."""
         board, number = self._board, started.number

@@ -99,12 +99,6 @@ class SeveralMachines(MpiWorld):
         if largest[0] != -largest[1]:
             raise self._disagreement(started)
 
-    def _report(self, what: Collective, waited: float) -> str:
-        return (
-            f"tf.distribute: {what}: all ranks came, but the data did not arrive in {waited:.0f} s. "
-            f"The deadline is {self.deadline:g} s; {DEADLINE_VARIABLE} sets it."
-        )
-
     def _disagreement(self, started: Started) -> Exception:
         """The error for ranks that called different collectives; all of them come here."""
         mine = packed_text(f"{started.what} at {user_line()}")
