@@ -126,6 +126,7 @@ def test_an_error_comes_in_its_place_and_others_after_it():
 
 
 def test_threads_end_with_their_iterator():
+    assert wait_until(lambda: not data_threads())
     interval = sys.getswitchinterval()
     iterator = iter(slow_dataset(10**6).prefetch(3))
     for _ in range(4):

@@ -153,9 +153,9 @@ class Dataset(Transformations, CompositeTensor):
         return self._options or Options()
 
     def with_options(self, options: Options, name: str | None = None) -> Any:
-        """The dataset with settings; nothing depends on them."""
+        """The dataset with settings; `deterministic` says whether parallel stages keep the order of elements."""
         merged = options if self._options is None else self._options.merge(options)
-        return type(self)(ordering.Passing(self._pipe), merged)
+        return type(self)(ordering.Configured(self._pipe, options.deterministic), merged)
 
     # ---- iterating
 

@@ -41,6 +41,7 @@ class Cursor:
 
     def __init__(self, pipe: Pipe, iteration: Iteration) -> None:
         self._pipe, self._iteration = pipe, iteration
+        iteration.root = pipe
         self._elements: PythonIterator[Leaves] | None = None
         self.drawn = 0
         self._last: Leaves | None = None

@@ -218,6 +218,8 @@ class DatasetV1(Dataset):
     tf.int64
     """
 
+    _preserves_count = False
+
     output_types = property(get_legacy_output_types, doc="The dtypes of the elements.")
     output_shapes = property(get_legacy_output_shapes, doc="The shapes of the elements.")
     output_classes = property(get_legacy_output_classes, doc="The classes of the elements.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.data.options import AUTOTUNE
-from tapeflow._src.data.pipes import batching, choosing, mapping, ordering, sources
+from tapeflow._src.data.pipes import batching, choosing, flattening, mapping, ordering, sources
 from tapeflow._src.data.pipes.buckets import Bucketed
 from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.data.pipes.sampling import Resampled
@@ -20,6 +20,7 @@ class Transformations:
     """The methods of datasets that return a dataset with one more stage."""
 
     _pipe: Pipe
+    _preserves_count = True  # `map` gives as many elements as it takes; in TensorFlow 1 its function may end them
 
     def _then(self, pipe: Pipe) -> Any:
         raise NotImplementedError
@@ -170,7 +171,8 @@ class Transformations:
         >>> list(tf.data.Dataset.range(3).map(lambda x: x + 1).as_numpy_iterator())
         [1, 2, 3]
         """
-        return self._then(mapping.Mapped(self._pipe, map_func, num_parallel_calls, deterministic is not False))
+        pipe = mapping.Mapped(self._pipe, map_func, num_parallel_calls, deterministic, self._preserves_count)
+        return self._then(pipe)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
         """The elements for which `predicate` holds.
@@ -190,7 +192,7 @@ class Transformations:
         >>> list(tf.data.Dataset.range(3).flat_map(tf.data.Dataset.range).as_numpy_iterator())
         [0, 0, 1]
         """
-        return self._then(mapping.FlatMapped(self._pipe, map_func))
+        return self._then(flattening.FlatMapped(self._pipe, map_func))
 
     def interleave(
         self,
@@ -204,7 +206,8 @@ class Transformations:
         """Elements of `cycle_length` datasets, which `map_func` makes of elements, in turn."""
         if cycle_length is None or (isinstance(cycle_length, int) and cycle_length == AUTOTUNE):
             cycle_length = os.cpu_count() or 1
-        pipe = mapping.Interleaved(self._pipe, map_func, cycle_length, block_length or 1, num_parallel_calls)
+        block = 1 if block_length is None else block_length
+        pipe = flattening.Interleaved(self._pipe, map_func, cycle_length, block, num_parallel_calls, deterministic)
         return self._then(pipe)
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Any:

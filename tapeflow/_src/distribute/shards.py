@@ -12,7 +12,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.csv_files import CsvRows
 from tapeflow._src.data.files import FromFiles
-from tapeflow._src.data.pipes.mapping import FlatMapped
+from tapeflow._src.data.pipes.flattening import FlatMapped
 from tapeflow._src.data.pipes.ordering import Sharded
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.seeds import SeedSource

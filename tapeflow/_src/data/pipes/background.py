@@ -99,6 +99,11 @@ class _Work:
             self.changed.notify_all()
             return self.done.pop(number)
 
+    def has_next(self, ordered: bool) -> bool:
+        """Whether the next outcome is there."""
+        with self.changed:
+            return self._ready(ordered)
+
     def _ready(self, ordered: bool) -> bool:
         if ordered:
             return self.read in self.done
@@ -168,7 +173,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class Ahead:
-    """The elements of `source`, or a function of them; `threads` threads compute up to `window` of them ahead."""
+    """The elements of `source`, or a function of them; `threads` threads compute up to `window` of them ahead.
+
+    They start once several elements were slow, or with the first one (`at_once`).
+    """
 
     def __init__(
         self,
@@ -177,8 +185,10 @@ class Ahead:
         function: Callable[[Leaves], Leaves] | None = None,
         threads: int = 1,
         ordered: bool = True,
+        at_once: bool = False,
     ) -> None:
         self._work = _Work(source, function, max(1, window))
+        self._at_once = at_once
         self._threads, self._ordered = threads, ordered
         self._slow, self._started, self._ended = 0, False, False
         self._close: Any = None
@@ -189,6 +199,8 @@ class Ahead:
     def __next__(self) -> Leaves:
         if self._ended:
             raise StopIteration
+        if self._at_once and not self._started:
+            self._start()
         outcome = self._work_ahead() if self._started else self._compute()
         if outcome.error is not None:
             raise outcome.error
@@ -196,6 +208,12 @@ class Ahead:
             self._ended = True
             raise StopIteration
         return outcome.leaves
+
+    def is_ready(self) -> bool:
+        """Whether the next element need not be waited for."""
+        if self._at_once and not self._started:
+            self._start()
+        return not self._started or self._ended or self._work.has_next(self._ordered)
 
     def _compute(self) -> _Outcome:
         start = time.perf_counter()

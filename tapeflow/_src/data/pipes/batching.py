@@ -38,12 +38,8 @@ class Batching(Pipe):
         )
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        size, elements = iteration.number(self._size), self.inputs[0].begin(iteration)
-        while True:
-            group = list(itertools.islice(elements, size))
-            if not group or (self._drops and len(group) < size):
-                return
-            yield self.together(group)
+        groups = _Groups(self.inputs[0].begin(iteration), iteration.number(self._size), self._drops)
+        return map(self.together, groups)
 
     @property
     def size(self) -> int | None:
@@ -61,6 +57,22 @@ class Batching(Pipe):
         if size is None:
             return UNKNOWN
         return before // size if self._drops else -(-before // size)
+
+
+class _Groups:
+    """Elements, `size` at a time. After an error it goes on with a new group."""
+
+    def __init__(self, elements: Iterator[Leaves], size: int, drops: bool) -> None:
+        self._elements, self._size, self._drops = elements, size, drops
+
+    def __iter__(self) -> _Groups:
+        return self
+
+    def __next__(self) -> list[Leaves]:
+        group = list(itertools.islice(self._elements, self._size))
+        if not group or (self._drops and len(group) < self._size):
+            raise StopIteration
+        return group
 
 
 class Batched(Batching):

@@ -9,13 +9,13 @@ from typing import Any
 
 from tapeflow._src.data.options import AUTOTUNE
 from tapeflow._src.data.pipes.background import Ahead, processors
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count
+from tapeflow._src.data.pipes.pipe import UNKNOWN, Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, spec_of_leaf
-from tapeflow._src.data.pipes.traced import Traced, check_integer, out_of_bounds
+from tapeflow._src.data.pipes.traced import Traced, check_integer, in_user_function, out_of_bounds
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
-from tapeflow._src.types.errors import OpError
+from tapeflow._src.types.errors import InvalidArgumentError, OpError, OutOfRangeError
 from tapeflow._src.types.tensor_spec import TypeSpec
 
 
@@ -37,20 +37,38 @@ def threads_for(calls: Any, iteration: Iteration) -> int:
 class Mapped(Pipe):
     """A function of each element."""
 
-    def __init__(self, before: Pipe, function: Callable[..., Any], calls: Any = None, ordered: bool = True) -> None:
+    def __init__(
+        self,
+        before: Pipe,
+        function: Callable[..., Any],
+        calls: Any = None,
+        deterministic: bool | None = None,
+        preserves_count: bool = True,
+    ) -> None:
         self._function = Traced(function, before.spec, "map")
         super().__init__(self._function.spec, before, symbols=self._function.symbols)
-        self._calls, self._ordered = parallel_calls(calls, self), ordered
+        self._calls, self._deterministic = parallel_calls(calls, self), deterministic
         self.name = "_MapDataset" if calls is None else "_ParallelMapDataset"
         self.identity = self._function.is_identity
+        self.calls_python = self._function.calls_python
+        self._preserves_count = preserves_count
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        function, elements = functools.partial(self._function, iteration), self.inputs[0].begin(iteration)
+        function, elements = functools.partial(self._mapped, iteration), self.inputs[0].begin(iteration)
         threads = threads_for(self._calls, iteration)
         if threads > 1 and not self._function.has_random_streams:
-            return Ahead(elements, threads, function, threads, self._ordered)
+            ordered = iteration.is_ordered(self._deterministic)
+            return Ahead(elements, threads, function, threads, ordered, at_once=self.calls_python or not ordered)
         # Unlike a generator, `map` goes on with the next element after an error.
         return map(function, elements)
+
+    def _mapped(self, iteration: Iteration, element: Leaves) -> Leaves:
+        try:
+            return self._function(iteration, element)
+        except OutOfRangeError as error:
+            if not self._preserves_count:  # the function says where the elements end
+                raise StopIteration from None
+            raise InvalidArgumentError.of(f"Function invocation produced OutOfRangeError: {error.message}") from error
 
     def count(self) -> int:
         return self.inputs[0].count()
@@ -65,9 +83,16 @@ class Filtered(Pipe):
         self._function = Traced(function, before.spec, "filter")
         self._function.check_bool()
         super().__init__(before.spec, before, symbols=self._function.symbols)
+        self.calls_python = self._function.calls_python
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        return filter(functools.partial(self._function.as_bool, iteration), self.inputs[0].begin(iteration))
+        return filter(functools.partial(self._holds, iteration), self.inputs[0].begin(iteration))
+
+    def _holds(self, iteration: Iteration, element: Leaves) -> bool:
+        try:
+            return self._function.as_bool(iteration, element)
+        except OpError as error:
+            raise in_user_function(error, self, iteration) from error
 
     def count(self) -> int:
         return UNKNOWN
@@ -79,80 +104,7 @@ class TakenWhile(Filtered):
     name = "_TakeWhileDataset"
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        return itertools.takewhile(
-            functools.partial(self._function.as_bool, iteration), self.inputs[0].begin(iteration)
-        )
-
-
-class FlatMapped(Pipe):
-    """The elements of the dataset that a function makes of each element."""
-
-    name = "_FlatMapDataset"
-
-    def __init__(self, before: Pipe, function: Callable[..., Any], who: str = "flat_map") -> None:
-        self._function = Traced(function, before.spec, who)
-        self._inner = self._function.inner()
-        super().__init__(self._inner.spec, before, symbols=self._function.symbols + _outside(self._function))
-
-    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        for element in self.inputs[0].begin(iteration):
-            yield from self._begun(iteration, element)
-
-    def _begun(self, iteration: Iteration, element: Leaves) -> Iterator[Leaves]:
-        yield from self._inner.begin(self._function.inner_run(iteration, element))
-
-    def count(self) -> int:
-        before, inner = self.inputs[0].count(), self._inner.count()
-        if before == 0 or inner == 0:
-            return 0
-        if before < 0 or inner < 0:
-            return UNKNOWN if UNKNOWN in (before, inner) else INFINITE
-        return before * inner
-
-
-def _outside(function: Traced) -> list[Any]:
-    """The symbolic tensors of the dataset that a function returns which belong to the graphs around it."""
-    own = {id(tensor) for parts in function._parts for tensor in parts}
-    pipes = [leaf._pipe for leaf in function.leaves if hasattr(leaf, "_pipe")]
-    return [tensor for pipe in pipes for tensor in pipe.all_symbols() if id(tensor) not in own]
-
-
-class Interleaved(FlatMapped):
-    """Like `FlatMapped`, with `cycle_length` datasets open at a time; they give `block_length` elements in turn."""
-
-    def __init__(self, before: Pipe, function: Callable[..., Any], cycle: Any, block: Any, calls: Any = None) -> None:
-        super().__init__(before, function, "interleave")
-        self._cycle, self._block = as_count(cycle, "cycle_length"), as_count(block, "block_length")
-        self._calls = None if calls is None else parallel_calls(calls, self)
-        self.name = "_InterleaveDataset" if calls is None else "_ParallelInterleaveDataset"
-        self.symbols += [x for x in (self._cycle, self._block) if not isinstance(x, int)]
-        for name, value in (("cycle_length", self._cycle), ("block_length", self._block)):
-            if isinstance(value, int) and value <= 0:
-                raise out_of_bounds(f"`{name}` must be > 0")
-
-    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        cycle, block = iteration.number(self._cycle), iteration.number(self._block)
-        threads = 0 if self._calls is None else threads_for(self._calls, iteration)
-        before = self.inputs[0].begin(iteration)
-        open_ones: list[Iterator[Leaves] | None] = [None] * cycle
-        exhausted = False
-        while True:
-            for place in range(cycle):
-                for _ in range(block):
-                    if open_ones[place] is None and not exhausted:
-                        element = next(before, None)
-                        exhausted = element is None
-                        if element is not None:
-                            begun = self._begun(iteration, element)
-                            open_ones[place] = Ahead(begun, block + 1) if place < threads else begun
-                    current = open_ones[place]
-                    found = None if current is None else next(current, None)
-                    if found is None:
-                        open_ones[place] = None
-                        break
-                    yield found
-            if exhausted and all(one is None for one in open_ones):
-                return
+        return itertools.takewhile(functools.partial(self._holds, iteration), self.inputs[0].begin(iteration))
 
 
 class Scanned(Pipe):
@@ -165,13 +117,18 @@ class Scanned(Pipe):
         self._function, spec = trace_with_state(function, self._state, before.spec, "scan", lambda result: result[0])
         self._states = len(nest.flatten(self._state))
         super().__init__(spec[1], before, symbols=[*self._function.symbols, *nest.flatten(self._state, True)])
+        self.calls_python = self._function.calls_python
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         state = tuple([iteration.leaf(leaf) for leaf in nest.flatten(self._state)])
-        for element in self.inputs[0].begin(iteration):
+
+        def advance(element: Leaves) -> Leaves:
+            nonlocal state
             found = self._function(iteration, (*state, *element))
             state = found[: self._states]
-            yield found[self._states :]
+            return found[self._states :]
+
+        return map(advance, self.inputs[0].begin(iteration))
 
     def count(self) -> int:
         return self.inputs[0].count()

@@ -63,6 +63,26 @@ class Passing(Pipe):
         return self.inputs[0].count()
 
 
+class Configured(Passing):
+    """The elements of another pipe, in the order that options ask for."""
+
+    def __init__(self, before: Pipe, deterministic: bool | None) -> None:
+        super().__init__(before)
+        self._deterministic = deterministic
+
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        self._configure(iteration)
+        return super().begin(iteration)
+
+    def order(self, iteration: Iteration) -> Order:
+        self._configure(iteration)
+        return super().order(iteration)
+
+    def _configure(self, iteration: Iteration) -> None:
+        if iteration.deterministic is None:  # later options go before earlier ones, and begin first
+            iteration.deterministic = self._deterministic
+
+
 class Prefetched(Passing):
     """The elements of another pipe, some of them computed ahead by a thread."""
 
@@ -70,13 +90,16 @@ class Prefetched(Passing):
         super().__init__(before, "_PrefetchDataset")
         self._size = as_count(buffer_size, "buffer_size")
         self.symbols += [] if isinstance(self._size, int) else [self._size]
+        self._at_once = before.runs_python()
+        if isinstance(self._size, int) and self._size < -1:
+            raise InvalidArgumentError.of(f"buffer_size must be greater than or equal to 0; got {self._size}")
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         elements = self.inputs[0].begin(iteration)
         size = iteration.number(self._size)
         if self.indexed or size == 0:
             return elements
-        return Ahead(elements, _AUTOTUNED_BUFFER if size < 0 else size)
+        return Ahead(elements, _AUTOTUNED_BUFFER if size < 0 else size, at_once=self._at_once)
 
 
 class Reordered(Pipe):
@@ -229,14 +252,19 @@ class Repeated(Pipe):
         return itertools.repeat(None) if count < 0 else itertools.repeat(None, count)
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        # Unlike a generator, `chain` goes on with the next element after an error.
+        return itertools.chain.from_iterable(self._repetitions(iteration))
+
+    def _repetitions(self, iteration: Iteration) -> Iterator[Iterator[Leaves]]:
         before = self.inputs[0]
         for _ in self._rounds(iteration):
-            empty = True
-            for element in before.begin(iteration):
-                empty = False
-                yield element
-            if empty and iteration.number(self._count) < 0:
-                return
+            elements = before.begin(iteration)
+            first = next(elements, None)
+            if first is None:
+                if iteration.number(self._count) < 0:
+                    return
+                continue
+            yield itertools.chain((first,), elements)
         self._end(iteration)
 
     def _end(self, iteration: Iteration) -> None:
@@ -285,8 +313,7 @@ class Joined(Pipe):
         super().__init__(common_spec(first.spec, second.spec, "concatenate"), first, second)
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        for pipe in self.inputs:
-            yield from pipe.begin(iteration)
+        return itertools.chain.from_iterable(pipe.begin(iteration) for pipe in self.inputs)
 
     def advance(self, iteration: Iteration) -> None:
         self.inputs[0].advance(iteration)
@@ -310,7 +337,7 @@ class Zipped(Pipe):
         if self.indexed:
             return self.order(iteration).elements()
         parts = zip(*[pipe.begin(iteration) for pipe in self.inputs])
-        return (tuple(itertools.chain.from_iterable(part)) for part in parts)
+        return map(_flat, parts)
 
     def order(self, iteration: Iteration) -> Order:
         orders = [pipe.order(iteration) for pipe in self.inputs]
@@ -325,6 +352,14 @@ class Zipped(Pipe):
         return min(known_counts) if known_counts else INFINITE
 
 
+def _flat(parts: tuple[Leaves, ...]) -> Leaves:
+    return tuple(itertools.chain.from_iterable(parts))
+
+
+def _with_number(element: Leaves, number: Leaves) -> Leaves:
+    return (*number, *element)
+
+
 class Numbered(Pipe):
     """Elements with their numbers."""
 
@@ -335,7 +370,7 @@ class Numbered(Pipe):
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         numbers, before = (pipe.begin(iteration) for pipe in self.inputs)
-        return ((next(numbers)[0], *element) for element in before)
+        return map(_with_number, before, numbers)  # asks for an element first, then for its number
 
     def count(self) -> int:
         return self.inputs[1].count()

@@ -25,7 +25,7 @@ class Iteration:
     An iteration can be repeated: with the seeds that another iteration drew, all elements come in the same order again.
     """
 
-    __slots__ = ("_repeats", "drawn", "held", "states", "values")
+    __slots__ = ("_repeats", "deterministic", "drawn", "held", "root", "states", "values")
 
     def __init__(self, values: Mapping[int, Any] | None = None, drawn: dict[int, list[Any]] | None = None) -> None:
         self.values: Mapping[int, Any] = values or {}
@@ -33,6 +33,8 @@ class Iteration:
         self.states: dict[int, list[Any]] = {}  # where the random streams of functions stand in this iteration
         self.held: list[Any] = []  # what must live as long as the iteration
         self.drawn: dict[int, list[Any]] = {k: list(v) for k, v in drawn.items()} if drawn else {}
+        self.deterministic: bool | None = None  # what `tf.data.Options` say of the order of elements
+        self.root: Pipe | None = None  # the last stage, over which it goes
 
     def value(self, tensor: Any) -> Any:
         """The value of a tensor, which may be symbolic."""
@@ -69,8 +71,28 @@ class Iteration:
         inner = Iteration()
         inner.values = {**self.values, **{id(t): v for t, v in zip(tensors, values)}}
         inner.drawn, inner.held, inner._repeats = self.drawn, self.held, self._repeats
-        inner.states = self.states
+        inner.states, inner.deterministic, inner.root = self.states, self.deterministic, self.root
         return inner
+
+    def is_ordered(self, deterministic: bool | None) -> bool:
+        """Whether a stage keeps the order of elements: as its own argument says, or else the options."""
+        return (self.deterministic is not False) if deterministic is None else deterministic
+
+    def path_to(self, pipe: Pipe) -> str:
+        """The stages from the last one to this one, as TensorFlow writes them: `Iterator::Root::Batch::Map`."""
+        stages = _stages_between(self.root, pipe) or [pipe]
+        return "::".join(["Iterator::Root", *[stage.name.strip("_").removesuffix("Dataset") for stage in stages]])
+
+
+def _stages_between(root: Pipe | None, pipe: Pipe) -> list[Pipe]:
+    """The stages from `root` back to `pipe`, both included; empty if there is no such way."""
+    waiting: list[list[Pipe]] = [] if root is None else [[root]]
+    while waiting:
+        stages = waiting.pop()
+        if stages[-1] is pipe:
+            return stages
+        waiting += [[*stages, before] for before in stages[-1].inputs]
+    return []
 
 
 class Order(NamedTuple):
@@ -94,13 +116,14 @@ class Pipe:
     """A stage of a dataset: `spec` is the structure of specifications of its elements.
 
     `indexed` says that iterations give elements by number; `sequential`, that they take all rows of a table in turn;
-    `identity`, that its elements are those of the pipe before.
+    `identity`, that its elements are those of the pipe before; `calls_python`, that it calls functions of Python.
     """
 
     name = "Dataset"
     indexed = False
     sequential = False
     identity = False
+    calls_python = False
 
     def __init__(self, spec: Any, *inputs: Pipe, symbols: Iterable[Any] = ()) -> None:
         self.spec = spec
@@ -134,6 +157,16 @@ class Pipe:
             found.update((id(tensor), tensor) for tensor in pipe.symbols)
             waiting += reversed(pipe.inputs)
         return list(found.values())
+
+    def runs_python(self) -> bool:
+        """Whether this pipe or one before it calls functions of Python."""
+        waiting: list[Pipe] = [self]
+        while waiting:
+            pipe = waiting.pop()
+            if pipe.calls_python:
+                return True
+            waiting += pipe.inputs
+        return False
 
 
 def chain_too_long(who: str) -> ResourceExhaustedError:

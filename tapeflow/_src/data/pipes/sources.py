@@ -144,6 +144,7 @@ class Generated(Pipe):
     """What a Python generator yields, checked against a signature."""
 
     name = "_FlatMapDataset"
+    calls_python = True
 
     def __init__(self, generator: Callable[..., Any], signature: Any, args: Any) -> None:
         if not callable(generator):

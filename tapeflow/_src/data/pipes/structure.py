@@ -58,6 +58,9 @@ def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
     if hasattr(type(structure), "__attrs_attrs__"):
         names = [attribute.name for attribute in type(structure).__attrs_attrs__]
         return type(structure)(*[map_leaves(function, getattr(structure, name)) for name in names])
+    if hasattr(type(structure), "__tf_flatten__"):
+        metadata, components = structure.__tf_flatten__()
+        return type(structure).__tf_unflatten__(metadata, tuple([map_leaves(function, part) for part in components]))
     return function(structure)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 from tapeflow._src import _core
 from tapeflow._src.control_flow.tracing import FuncGraph, building
@@ -18,7 +19,7 @@ from tapeflow._src.function.function import Function
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.random.seeds import seeded_streams
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, OpError
 
 
 class Traced:
@@ -49,6 +50,7 @@ class Traced:
             self._set_result(tuple(result) if isinstance(result, list) else result)
             self.is_identity = len(self.leaves) == len(inputs) and all(map(operator.is_, self.leaves, inputs))
         self._streams, self._lock = seeded_streams(graph), Lock()
+        self.calls_python = any(graph.node(number)[0] == "EagerPyFunc" for number in range(graph.node_count))
         self.captures = graph.captures
         self.symbols = [tensor for tensor in self.captures if _core.is_symbolic(tensor)]
 
@@ -150,6 +152,23 @@ class Traced:
     def inner_run(self, iteration: Iteration, leaves: Sequence[Any]) -> Iteration:
         """An iteration over the dataset that the function returns for one element."""
         return iteration.within(self._parts[0], self._outputs(iteration, leaves))
+
+
+def in_user_function(error: OpError, pipe: Pipe, iteration: Iteration) -> OpError:
+    """The error of a user's function, with the place of the function in the dataset."""
+    stage, kind = pipe.name.strip("_"), cast("Any", type(error))
+    message = f"Error in user-defined function passed to {stage} transformation with iterator: "
+    found: OpError = kind(error.node_def, error.op, f"{message}{iteration.path_to(pipe)}: {error.message}")
+    return found
+
+
+@contextmanager
+def user_function(pipe: Pipe, iteration: Iteration) -> Iterator[None]:
+    """A block that runs the user's function of a pipe; errors say so."""
+    try:
+        yield
+    except OpError as error:
+        raise in_user_function(error, pipe, iteration) from error
 
 
 def _type_name(spec: Any) -> str:
