@@ -254,3 +254,24 @@ def test_strings_are_joined_in_the_order_of_the_axes():
     assert tf.strings.reduce_join(words, axis=[0, 1]).numpy() == b"acbd"
     assert tf.strings.reduce_join(words, axis=[1, 0]).numpy() == b"abcd"
     assert tf.strings.reduce_join(words).numpy() == b"abcd"
+
+
+def test_cross_joins_sparse_inputs_before_dense_ones():
+    dense, sparse = tf.constant([["a"], ["b"]]), tf.sparse.from_dense([[5, 7], [8, 0]])
+    assert tf.sparse.cross([dense, sparse]).values.numpy().tolist() == [b"5_X_a", b"7_X_a", b"8_X_b"]
+    words = tf.sparse.from_dense([["x"], ["y"]])
+    assert tf.sparse.cross_hashed([dense, sparse, words], 1000).values.numpy().tolist() == [666, 57, 339]
+
+
+def test_reshape_by_a_shape_known_when_the_graph_runs():
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, None]), tf.TensorSpec([2], tf.int64)])
+    def reshape(x, shape):
+        return tf.sparse.reshape(x, shape)
+
+    x = tf.sparse.from_dense([[1.0, 0, 2], [0, 3, 0]])
+    for shape in ([3, 2], [1, -1], [-1, 6]):
+        np.testing.assert_array_equal(
+            tf.sparse.to_dense(reshape(x, tf.constant(shape, tf.int64))), tf.reshape(tf.sparse.to_dense(x), shape)
+        )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"sparse.reshape"):
+        reshape(x, tf.constant([4, 2], tf.int64))

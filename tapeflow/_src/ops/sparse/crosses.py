@@ -74,6 +74,11 @@ def hash_features(features: list[Any], num_buckets: int, hash_key: int | None) -
     return value % num_buckets if num_buckets else value % (2**63 - 1)
 
 
+def _sparse_first(inputs: Any) -> Any:
+    """The order in which features of both kinds are joined: sparse inputs come before dense ones."""
+    return sorted(inputs, key=lambda x: not is_sparse(x)) if isinstance(inputs, list | tuple) else inputs
+
+
 @public("sparse.cross")
 def cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
     """All combinations of one feature of each input, row by row, as text.
@@ -84,7 +89,9 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
     between = "_X_" if separator is None else separator
     if not isinstance(between, str):
         raise TypeError(f"sparse.cross: `separator` must be a text; got {separator!r}")
-    return _sparse_rows(crossed_rows(inputs, lambda features: join_features(features, between)), "string")
+    return _sparse_rows(
+        crossed_rows(_sparse_first(inputs), lambda features: join_features(features, between)), "string"
+    )
 
 
 @public("sparse.cross_hashed")
@@ -96,4 +103,5 @@ def cross_hashed(
     >>> tf.sparse.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).values
     <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """
-    return _sparse_rows(crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key)), int64)
+    rows = crossed_rows(_sparse_first(inputs), lambda features: hash_features(features, num_buckets, hash_key))
+    return _sparse_rows(rows, int64)

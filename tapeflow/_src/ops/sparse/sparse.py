@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
@@ -94,6 +94,8 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     <tf.Tensor: shape=(1, 1), dtype=int64, numpy=array([[3]])>
     """
     x = as_sparse(sp_input, "reshape")
+    if _core.is_symbolic(x.dense_shape) or any(_core.is_symbolic(d) for d in nest.flatten(shape)):
+        return _reshape_by_tensors(x, cast(convert_to_tensor(shape), int64))
     old, new = dims_of_sparse(x), dims_of(shape)
     total = int(np.prod(old, dtype=np.int64))
     if new.count(-1) > 1:
@@ -112,6 +114,23 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
             f"has {int(np.prod(new, dtype=np.int64))}",
         )
     return SparseTensor(coordinates_of(flat_positions(x.indices, old), new), x.values, new)
+
+
+def _reshape_by_tensors(x: SparseTensor, shape: Any) -> SparseTensor:
+    """`reshape` where a shape is known only when the graph runs."""
+    one = convert_to_tensor(1, int64)
+    total = primitives.Prod(x.dense_shape, [0], False)
+    known = primitives.Prod(primitives.SelectV2(shape < 0, one, shape), [0], False)
+    shape = primitives.SelectV2(shape < 0, primitives.FloorDiv(total, primitives.Maximum(known, one)), shape)
+    message = "sparse.reshape: the requested shape must have as many dense values as the input"
+    check = find_public("debugging.assert_equal")(primitives.Prod(shape, [0], False), total, message)
+    with find_public("control_dependencies")([] if check is None else [check]):
+        shape = primitives.Identity(shape)
+    cumprod = find_public("math.cumprod")
+    flat = primitives.Sum(x.indices * cumprod(x.dense_shape, exclusive=True, reverse=True), 1, False)
+    steps = primitives.Maximum(cumprod(shape, exclusive=True, reverse=True), one)
+    columns = primitives.FloorDiv(primitives.ExpandDims(flat, 1), steps)
+    return SparseTensor(primitives.FloorMod(columns, primitives.Maximum(shape, one)), x.values, shape)
 
 
 @public("sparse.expand_dims")
