@@ -45,6 +45,7 @@ PYTHON_LAYERS = [
     {"compat.graph_def"},
     {"compat.onnx"},
     {"compat.v1"},
+    {"compat.feature_columns"},
     {"compat.saved_model"},
     {"testing"},
     {"compat.tensorflow"},

@@ -37,7 +37,6 @@ reason_by_prefix = {
     "tf.experimental.register_filesystem_plugin": "file systems of TensorFlow's own library",
     "tf.experimental.dtensor": "several devices or machines",
     "tf.experimental.tensorrt": "another runtime",
-    "tf.feature_column": "deprecated by TensorFlow itself",
     "tf.graph_util": "graph files",
     "tf.gradients": "TensorFlow 1's gradients of graphs; use `tf.GradientTape`",
     "tf.hessians": "TensorFlow 1's gradients of graphs; use `tf.GradientTape`",

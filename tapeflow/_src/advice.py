@@ -122,7 +122,6 @@ NOT_PART = {
     "mlir": "MLIR tools",
     "xla": "XLA's interface",
     "estimator": "Estimators",
-    "feature_column": "feature columns",
     "quantization": "quantization",
     "contrib": "tf.contrib",
 }

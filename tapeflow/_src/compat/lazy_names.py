@@ -30,6 +30,44 @@ public_later(
         *(f"parameter_server_strategy_{n}worker_2ps_{kind}" for n in (1, 3) for kind in ("cpu", "1gpu")),
     )),
 )  # fmt: skip
+for _module, *_names in (
+    ("numeric", "numeric_column", "bucketized_column"),
+    (
+        "categorical", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
+        "categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list",
+    ),
+    ("combined", "crossed_column", "weighted_categorical_column"),
+    (
+        "sequences", "sequence_categorical_column_with_hash_bucket", "sequence_categorical_column_with_identity",
+        "sequence_categorical_column_with_vocabulary_file", "sequence_categorical_column_with_vocabulary_list",
+        "sequence_numeric_column",
+    ),
+    ("embeddings", "embedding_column", "indicator_column"),
+    ("models", "make_parse_example_spec"),
+):  # fmt: skip
+    public_later(
+        f"tapeflow._src.compat.feature_columns.{_module}",
+        *(f"{prefix}feature_column.{name}" for prefix in ("", "compat.v1.") for name in _names),
+    )
+public_later(
+    "tapeflow._src.compat.feature_columns.embeddings",
+    "feature_column.shared_embeddings",
+    "compat.v1.feature_column.shared_embedding_columns",
+)
+public_later(
+    "tapeflow._src.compat.feature_columns.models",
+    *(f"compat.v1.feature_column.{name}" for name in ("input_layer", "linear_model")),
+)
+public_later(
+    "tapeflow._src.compat.feature_columns.column",
+    *(f"__internal__.feature_column.{name}" for name in (
+        "DenseColumn", "FeatureColumn", "SequenceDenseColumn", "deserialize_feature_column", "serialize_feature_column",
+    )),
+)  # fmt: skip
+public_later(
+    "tapeflow._src.compat.feature_columns.transformation",
+    *(f"__internal__.feature_column.{name}" for name in ("FeatureTransformationCache", "StateManager")),
+)
 definitions_later("compat.v1", "tapeflow._src.compat.v1.names")
 public_later("tapeflow._src.compat.v1.sessions.coordinator", "train.Coordinator")
 public_later("tapeflow._src.compat.v1.graph.graph", "Graph")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -90,7 +91,7 @@ class Trackable:
     ) -> Any:
         """A variable that `getter` makes and this object holds; a checkpoint may have a value for it."""
         variable = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
-        if overwrite and not isinstance(variable, Trackable):
+        if (overwrite and not isinstance(variable, Trackable)) or not self.__dict__.get("_manual_tracking", True):
             return variable
         return self._track_trackable(variable, name, overwrite=overwrite)
 
@@ -118,6 +119,17 @@ class Trackable:
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         """The objects that this one holds, by name."""
         return dict(self.__dict__.get(HELD, {}))
+
+
+@contextmanager
+def no_manual_dependency_tracking_scope(obj: Any) -> Iterator[None]:
+    """Variables that `obj` adds inside are not tracked: the caller tracks them under names of its own."""
+    before = getattr(obj, "_manual_tracking", True)
+    obj._manual_tracking = False
+    try:
+        yield
+    finally:
+        obj._manual_tracking = before
 
 
 @public("saved_model.experimental.TrackableResource")

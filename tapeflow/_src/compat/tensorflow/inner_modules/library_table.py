@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from tapeflow._src.compat.feature_columns import inner_names as feature_columns
 from tapeflow._src.compat.saved_model import revived_types
 from tapeflow._src.compat.saved_model.loading import RestoredResource
 from tapeflow._src.compat.tensorflow.inner_modules import gauges, symbols
@@ -39,6 +40,7 @@ names_by_path: dict[str, dict[str, Any]] = {
         "get_device_name": contexts.get_device_name,
     },
     "python.eager.monitoring": {name: getattr(gauges, name) for name in ("BoolGauge", "IntGauge", "StringGauge")},
+    **feature_columns.names_by_file,
     "python.framework.ops": {"NullContextmanager": contextlib.nullcontext},
     "python.ops.control_flow_ops": {"get_enclosing_xla_context": contexts.get_enclosing_xla_context},
     "python.ops.lookup_ops": {"LookupInterface": LookupInterface},

@@ -8,7 +8,6 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     contexts,
     converted_functions,
     dispatchers,
-    feature_columns,
     keras_hooks,
     operators,
     saved_models,

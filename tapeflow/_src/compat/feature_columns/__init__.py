@@ -1,0 +1,1 @@
+"""`tf.feature_column`: descriptions of how features become tensors."""
