@@ -200,6 +200,7 @@ class Doctor:
         self._opened = time.perf_counter()
         self._asked = False
         self._nans.origins.begin_step()
+        self._layers.begin_step()
         place = source_line(*_core.current_line())
         if self._full and self._copy is None and place not in self._probed and Probe.possible():
             self._probed.add(place)
@@ -344,13 +345,12 @@ class Doctor:
             found += [f for f in course.findings() if not (reset and f.kind == "weights-changed")]
         found += self._retraces.findings()
         found += self._layers.findings(self._assignments.changed)
-        if any(f.kind == "learning-rate-too-high" for f in found):
+        if any(f.kind in ("learning-rate-too-high", "exploding-gradients") for f in found):
             found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]
         found += [*self._applied.findings(), *self._left_out()]
         found += self._keras.idle_layers() if self._values.courses or self._calls else []
         found += static_traps.findings({c.place[0] for c in self._values.courses.values()})
-        astray = {(f.file, f.line) for f in found if f.kind == "applied-to-wrong"}
-        found = [f for f in found if f.kind != "two-optimizers" or (f.file, f.line) not in astray]
+        found = _without_consequences(found)
         unique = {(f.kind, f.file, f.line): f for f in reversed(found)}
         return sorted(
             (f for f in unique.values() if not is_silenced(f)),
@@ -369,7 +369,7 @@ class Doctor:
     def _resets(self) -> list[Finding]:
         """Lines that undo what optimizers did."""
         health = {k: v for course in self._values.courses.values() for k, v in course.variables.items() if v.calls >= 4}
-        unchanged = {k for k, v in health.items() if v.changed == 0}
+        unchanged = {k for k, v in health.items() if v.changed == 0 and v.zero_steps < v.calls}
         jumping = {k for k, v in health.items() if v.jumps >= 0.8 * (min(v.calls, 30) - 1)}
         return [
             weights_changed(place, health[id(v)].name, health[id(v)].calls)
@@ -439,3 +439,15 @@ class Doctor:
 def _after_explosion(finding: Finding) -> Finding:
     """A NaN that comes when the loss has exploded is what follows, not the cause."""
     return replace(finding, severity="hint", message=f"{finding.message}, after the loss had grown without bounds")
+
+
+# A finding of the first kinds explains one of the second kinds: at the same line, or anywhere.
+_EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}}
+_EXPLAINED = {"applied-to-wrong": {"wrong-sign"}, "softmax-axis": {"activation-mismatch"}}
+
+
+def _without_consequences(found: list[Finding]) -> list[Finding]:
+    """Leaves out what only follows from another finding."""
+    here = {(other, f.file, f.line) for f in found for other in _EXPLAINED_HERE.get(f.kind, ())}
+    anywhere = {other for f in found for other in _EXPLAINED.get(f.kind, ())}
+    return [f for f in found if f.kind not in anywhere and (f.kind, f.file, f.line) not in here]

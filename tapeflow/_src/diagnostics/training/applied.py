@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from tapeflow._src.diagnostics.training.assignments import Assignments
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
 _KEPT_STEPS = 12
+_NORMALISES = re.compile(r"(gamma|beta)(:0)?$")
 
 
 class AppliedGradients:
@@ -97,7 +99,8 @@ class AppliedGradients:
             if own is not None and own is not variable:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
             key = (id(gradient), id(variable))
-            if own is not None and self._applied.get(key) == self._steps:
+            same = self._last_optimizer.get(id(variable), optimizer) is optimizer
+            if own is not None and same and self._applied.get(key) == self._steps:
                 self._twice(place, name_of_variable(given, frames))
             self._applied[key] = self._steps
             last = self._last_optimizer.get(id(variable))
@@ -141,6 +144,8 @@ class AppliedGradients:
         ]
         any_keras = any(key in keras for key in self._asked)
         idle = [(v, place) for v, place in idle if id(v) not in keras or any_keras]
+        if all(_NORMALISES.search(v.name) for v, _ in idle):  # a normalisation works with its initial values, too
+            return []
         if not idle or not (self._applies or self._assignments.changed & set(self._asked)):
             return []
         names = [name_of_variable(v, []) for v, _ in idle]

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.training.assignments import dot, norm
 from tapeflow._src.diagnostics.training.variable_health import VariableHealth
 
 _MOST_STEPS = 5_000
+_COMPARED = 40  # variables whose steps are compared with the gradients of others
 FEWEST_STEPS = 8  # for any statement about the course of training
 
 
@@ -30,11 +32,12 @@ class Course:
         self.losses: list[float] = []
         self.variables: dict[int, VariableHealth] = {}
         self.saturation: dict[tuple[int, str, str, int], list[float]] = {}  # by number, name and line
-        self.activation_lines: dict[int, tuple[str, int]] = {}  # by number: the lines that made their layers
+        self.saturating: dict[int, tuple[str, str, tuple[str, int]]] = {}  # by number: operation, activation, line
         self.learning_rate_place: tuple[str, int] | None = None
         self.learning_rate: float | None = None
         self.applied: set[int] = set()  # the variables that optimizers changed, by id
         self.changed_at: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
+        self.astray: dict[tuple[int, int], int] = {}  # steps in which one variable moved by the gradient of another
         self.is_error = False  # the target is a sum of errors
 
     def add_loss(self, value: float) -> None:
@@ -71,14 +74,20 @@ class Course:
     def findings(self) -> Iterator[Finding]:
         """Statements about the course, if it is long enough for any."""
         if any(not math.isfinite(x) for x in self.losses):
-            yield from self._diverging()
+            yield from self._burst() or self._diverging()
             return
         yield from self._unmoved()
-        uphill = list(self._uphill())
+        astray = list(self._moved_by_others())
+        yield from astray
+        uphill = [] if astray else list(self._uphill())
         yield from uphill
         yield from self._summed()
         diverging = [] if uphill else list(self._diverging())
-        yield from (f for f in self._zeros() if not diverging or not f.evidence.get("first_bad_step"))
+        saturated = list(self._saturated())
+        for f in self._zeros():
+            behind = f.kind == "zero-gradient" and saturated
+            if not behind and not (diverging and f.evidence.get("first_bad_step")):
+                yield f
         yield from self._equal_units()
         yield from diverging
         if not diverging:
@@ -86,7 +95,7 @@ class Course:
             yield from self._spikes()
             yield from self._plateau()
         yield from self._vanishing()
-        yield from self._saturated()
+        yield from saturated
 
     # ---- the loss
 
@@ -122,6 +131,59 @@ class Course:
                 remedy="Lower the learning rate by a factor of 10, or clip the gradients (clipnorm=1.0).",
                 confidence=0.85 if grows else 0.75,
             )
+
+    def _burst(self) -> list[Finding]:
+        """The first gradients were so large that the loss is not finite after a step or two."""
+        finite = [x for x in self.losses if math.isfinite(x)]
+        kernels = [v for v in self.variables.values() if len(v.shape) >= 2 and v.norms and not v.sparse]
+        ratios = sorted(v.first_ratio for v in kernels)
+        if not finite or len(finite) > 2 or not kernels or ratios[len(ratios) // 2] < 1e3:
+            return []
+        ratio, deep = ratios[len(ratios) // 2], len(kernels) >= 4
+        return [
+            Finding(
+                "exploding-gradients" if deep else "learning-rate-too-high",
+                "severe",
+                f"the first gradients are {ratio:.1e} times as large as the weights (the loss is {finite[0]:.4g}), and "
+                f"after step {len(finite) - 1} the loss is not finite",
+                *((kernels[0].activation_place or self.place) if deep else self._where()),
+                variable=kernels[0].name,
+                evidence={"gradient_by_weight": ratio, "first": finite[0], "first_bad_step": len(finite)},
+                remedy="Use smaller initial weights (Glorot or He), normalise the data, clip the gradients "
+                "(clipnorm=1.0), or lower the learning rate.",
+                confidence=0.8,
+            )
+        ]
+
+    def compare_directions(self) -> None:
+        """Notes which variables just moved along the gradient of another one, and not along their own."""
+        moved = [(key, v) for key, v in self.variables.items() if v.last_step is not None and 2 <= v.calls <= 8]
+        for key, v in moved[:_COMPARED]:
+            if v.last_step is None or v.gradient_before is None or v.last_step.size < 2:
+                continue
+            if _alignment(v.last_step, v.gradient_before) > 0.98:
+                continue
+            for other, o in self.variables.items():
+                if other == key or o.shape != v.shape or o.gradient_before is None:
+                    continue
+                if _alignment(v.last_step, o.gradient_before) > 0.9999:
+                    self.astray[key, other] = self.astray.get((key, other), 0) + 1
+
+    def _moved_by_others(self) -> Iterator[Finding]:
+        for (key, other), steps in self.astray.items():
+            v, o = self.variables[key], self.variables[other]
+            if steps >= 3 and key not in self.applied:  # what optimizers apply is looked at itself
+                yield Finding(
+                    "applied-to-wrong",
+                    "severe",
+                    f"{v.name} is moved by the gradient of {o.name}",
+                    *self.changed_at.get(key, self.place),
+                    variable=v.name,
+                    evidence={"gradient_of": o.name, "applied_to": v.name, "steps": steps},
+                    remedy="Keep the order of the variables that tape.gradient was given.",
+                    confidence=0.9,
+                )
+                return
 
     def _uphill(self) -> Iterator[Finding]:
         """An error grows because the variables are moved along its gradient."""
@@ -208,7 +270,7 @@ class Course:
         """The loss stands still, not far below its beginning, while the weights go on moving."""
         if len(self.losses) < 40 or not any(v.changed for v in self.variables.values()):
             return
-        tail = np.asarray(self.losses[-len(self.losses) // 2 :])
+        tail = np.asarray(self.losses[-max(20, len(self.losses) // 3) :])
         first, level = abs(float(np.mean(self.losses[:3]))), abs(float(np.mean(tail)))
         if level > 0.5 * first and level > 1e-3 and float(np.ptp(tail)) < 0.01 * level:
             since = next(i for i, x in enumerate(self.losses) if abs(abs(x) - level) < 0.02 * level)
@@ -301,10 +363,11 @@ class Course:
         )
 
     def _may_cancel(self, v: VariableHealth) -> bool:
-        """Whether a zero may be a sum: of a variable that is used twice, or a bias whose layer gets gradients."""
-        layer = v.name.rpartition("/")[0]
-        beside = [o for o in self.variables.values() if layer and o.name.rpartition("/")[0] == layer and o is not v]
-        return not v.used_once or (len(v.shape) <= 1 and any(o.zero_steps < o.calls for o in beside))
+        """Whether a zero may be a sum: of a variable that is used twice, or is added to what gets gradients."""
+        layer = v.name.rpartition("/")[0] if len(v.shape) <= 1 else ""
+        others = [o for o in self.variables.values() if o is not v and o.zero_steps < o.calls]
+        beside = any(layer and o.name.rpartition("/")[0] == layer for o in others)
+        return not v.used_once or beside or any(o.index in v.added_to for o in others)
 
     def _equal_units(self) -> Iterator[Finding]:
         for v in self.variables.values():
@@ -328,7 +391,7 @@ class Course:
         size = {id(v): float(np.median(v.norms)) for v in kernels}
         first, last = kernels[0], kernels[-1]
         low, high = size[id(first)], size[id(last)]
-        if high > 0 and 0 < low < 1e-4 * high:
+        if high > 0 and 0 < low < 1e-4 * high and _shrinks_by_layers(list(size.values())):
             kind, text, v = "vanishing-gradients", "shrinks", first
             advice = "Use relu or gelu, residual connections, or normalisation between the layers."
         elif low > 1e5 * high > 0:
@@ -378,3 +441,17 @@ def _swings(losses: list[float]) -> bool:
     turns = np.mean(np.sign(steps[1:]) != np.sign(steps[:-1])) if len(steps) > 2 else 0.0
     start = np.mean(np.abs(losses[:3]))
     return bool(turns > 0.9 and np.mean(np.abs(steps)) > 0.5 * start and np.mean(tail) > start)
+
+
+def _shrinks_by_layers(sizes: list[float]) -> bool:
+    """Whether the way from large to small takes several layers: one small gradient alone, such as that of an
+    attention's query, has other reasons.
+    """
+    logs = np.log(np.maximum(sizes, 1e-30))
+    return float(np.max(np.diff(logs))) < 0.7 * float(logs[-1] - logs[0])
+
+
+def _alignment(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    """The absolute cosine of the angle between two vectors; 0 if one of them is zero."""
+    size = norm(a) * norm(b)
+    return abs(dot(a, b)) / size if size > 0 else 0.0

@@ -15,9 +15,12 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.flow import known
 from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.training.activations import LayerLines
 
 _LAYER_MODULE = "keras.src.layers.layer"
+_MOST_RESULTS = 1000
 
 
 class KerasLayers:
@@ -27,6 +30,7 @@ class KerasLayers:
         self._made: dict[str, tuple[str, int]] = {}  # by the name of the layer
         self._frozen_at: dict[int, tuple[str, int]] = {}
         self._called: dict[int, tuple[Any, tuple[str, int]]] = {}  # layers with weights that ran under a tape
+        self._results: list[tuple[Any, str]] = []  # of the step: what layers gave, and their names
         self._patched: list[tuple[type, str, Any]] = []
         self._finder: _After | None = None
 
@@ -60,6 +64,8 @@ class KerasLayers:
 
         def watched_call(self: Any, *args: Any, **kwargs: Any) -> Any:
             result = call(self, *args, **kwargs)
+            if _core.is_tensor(result) and len(watch._results) < _MOST_RESULTS and _core.is_recording():
+                watch._results.append((result, self.name))
             if id(self) not in watch._called and _core.is_recording() and getattr(self, "_trainable_variables", None):
                 frames = user_frames()
                 if frames:
@@ -102,14 +108,22 @@ class KerasLayers:
         frozen = [layer for layer in self._alive() if not layer.trainable]
         return {id(getattr(v, "handle", v)) for layer in frozen for v in layer.variables}
 
-    def lines_by_index(self, tape: Any) -> dict[int, tuple[str, int]]:
-        """For the variables that a tape watches, by index: the line that made their layer."""
-        found = {}
+    def begin_step(self) -> None:
+        """Forgets what the layers of the last step gave."""
+        self._results.clear()
+
+    def lines_by_index(self, tape: Any) -> LayerLines:
+        """The lines that made the layers of the variables that a tape watches, and of the results that it holds."""
+        lines = LayerLines({}, {})
         for variable in tape.watched_variables():
             line = self.line_of(variable.name.partition(":")[0])
             if line is not None:
-                found[tape._index_of(variable)] = line
-        return found
+                lines.variables[known(tape._index_of(variable))] = line
+        for result, name in self._results:  # inner layers come first
+            index = tape._index_of(result)
+            if index is not None and name in self._made:
+                lines.results.setdefault(known(index), self._made[name])
+        return lines
 
     def findings(self, changed: set[int]) -> Iterator[Finding]:
         """Layers that are frozen though nothing ever gave them weights; `changed` has the ids of changed variables."""

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from tapeflow._src.diagnostics.finding import Finding, source_text
-from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
+from tapeflow._src.diagnostics.flow import Flow, Step, known
+from tapeflow._src.diagnostics.training.activations import (
+    DIVISIONS,
+    NO_LAYERS,
+    LayerLines,
+    activation_of,
+    constant,
+    line_of,
+)
 
 _DIFFERENCES = {"subtract", "sub", "squared_difference"}
 _HANDS_ON = {"identity", "reshape", "cast", "squeeze", "expand_dims", "stop_gradient", "transpose", "clip_by_value"}
@@ -17,21 +25,22 @@ _LOGIT_LOSSES = {
     "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits", "log_softmax",
     "sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy",
 }  # fmt: skip
+_LOG_LOSSES = ("log", *_LOGIT_LOSSES)
 
 
-def traps(flow: Flow, goal: Any, line_of: dict[int, tuple[str, int]] | None = None) -> Iterator[Finding]:
-    """What looks wrong between the values that a tape saw and the target; `line_of` has the layers of variables."""
+def traps(flow: Flow, goal: Any, lines: LayerLines = NO_LAYERS) -> Iterator[Finding]:
+    """What looks wrong between the values that a tape saw and the target; `lines` are those of Keras layers."""
     if goal is None:
         return
     above = flow.ancestors(known(goal))
     steps = [s for s in flow.steps if s.event in ("record", "operation") and not above.isdisjoint(s.outputs)]
     for step in steps:
         yield from _broadcast(flow, step)
-        yield from _double_softmax(flow, step)
+        yield from _double_softmax(flow, step, lines)
         yield from _integer_division(flow, step)
     yield from averaged_twice(flow, goal)
     for step in flow.steps:  # also beside the way to the target: Keras's losses go around a last softmax
-        yield from _softmax_axis(flow, step, line_of or {})
+        yield from _softmax_axis(flow, step, lines)
 
 
 def _rows_against_columns(a: Any, b: Any) -> bool:
@@ -105,7 +114,7 @@ def _source_of(flow: Flow, value: int) -> Step | None:
         if step.short_name in _HANDS_ON:
             value = step.inputs[0]
         elif step.short_name in ("maximum", "minimum", "add") and len(step.inputs) == 2:  # of a limit or an epsilon
-            numbers = [_constant(flow, v) for v in step.inputs]
+            numbers = [constant(flow, v) for v in step.inputs]
             small = step.short_name != "add" or any(n is not None and abs(n) < 1e-2 for n in numbers)
             if numbers.count(None) != 1 or not small:
                 return step
@@ -116,22 +125,23 @@ def _source_of(flow: Flow, value: int) -> Step | None:
     return step
 
 
-def _double_softmax(flow: Flow, step: Step) -> Iterator[Finding]:
-    name = step.short_name
-    if name not in _LOGIT_LOSSES | _SOFTMAXES:
+def _double_softmax(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding]:
+    name = step.short_name if step.short_name in _LOGIT_LOSSES else activation_of(flow, step)
+    if name is None or name not in _LOGIT_LOSSES | _SOFTMAXES:
         return
     for value in step.inputs:
         made = _source_of(flow, value)
         if made is None or made is step:
             continue
-        before = made.short_name
+        before = activation_of(flow, made)
         if before in _SOFTMAXES or (before == "sigmoid" and name.startswith("sigmoid")):
-            file, line = made.place
+            file, line = line_of(flow, made, before, lines)
+            place = line_of(flow, step, name, lines) if name in _SOFTMAXES else step.place
             yield Finding(
                 "double-softmax",
                 "severe",
                 f"{before} at line {line} is applied before {name}, which applies it itself",
-                *step.place,
+                *place,
                 evidence={"first": f"{file}:{line}", "second": name},
                 remedy="Give the loss the raw logits, or use the loss for probabilities (from_logits=False).",
                 confidence=0.95 if name != "softmax" else 0.85,
@@ -139,8 +149,6 @@ def _double_softmax(flow: Flow, step: Step) -> Iterator[Finding]:
             return
 
 
-_DIVISIONS = ("divide", "truediv", "real_div", "realdiv", "div", "div_no_nan")
-_NUMBERS = ("cast", "identity", "reshape", "squeeze", "strided_slice", "getitem", "reduce_prod", "gather")
 _NOT_THE_BATCH = re.compile(r"accum|micro|steps|replica|world|worker|shard", re.IGNORECASE)
 
 
@@ -155,7 +163,7 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
         if step is None or step.event != "record" or not step.inputs:
             continue
         name = step.short_name
-        factor = _constant(flow, step.inputs[1]) if len(step.inputs) == 2 else None
+        factor = constant(flow, step.inputs[1]) if len(step.inputs) == 2 else None
         if name in ("add", "addv2", "add_v2", "add_n"):
             stack += [(v, divisor, division) for v in step.inputs]
         elif name in _HANDS_ON or name in ("negative", "reduce_sum", "sum"):
@@ -163,7 +171,7 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
         elif name in ("reduce_mean", "mean") and step.input_shapes:
             before, after = _elements(step.input_shapes[0]), _elements(step.output_shapes[0])
             stack.append((step.inputs[0], divisor * before / max(after, 1), division))
-        elif name in _DIVISIONS and factor:
+        elif name in DIVISIONS and factor:
             stack.append((step.inputs[0], divisor * factor, division or step))
         elif name in ("multiply", "mul") and factor:
             stack.append((step.inputs[0], divisor / factor, division or step))
@@ -193,24 +201,7 @@ def _elements(shape: Any) -> int:
     return math.prod(d or 1 for d in shape) if shape is not None else 1
 
 
-def _constant(flow: Flow, value: int) -> float | None:
-    """The number that a value is, or was cast from; the size of a batch may have come through `tf.shape`."""
-    leaf = _leaf_of(flow, value)
-    about, _ = flow.leaves.get(leaf, (None, False))
-    sliced = about is not None and leaf != value and about[0].startswith("int") and about[1] <= 8
-    return number_of(about) if about is not None and (about[1] == 1 or sliced) else None
-
-
-def _leaf_of(flow: Flow, value: int) -> int:
-    """The value itself, or what it was cast from, also the first element of a shape."""
-    made = flow.maker.get(value)
-    while made is not None and made.short_name in _NUMBERS and made.inputs and value not in flow.leaves:
-        value = made.inputs[0]
-        made = flow.maker.get(value)
-    return value
-
-
-def _softmax_axis(flow: Flow, step: Step, line_of: dict[int, tuple[str, int]]) -> Iterator[Finding]:
+def _softmax_axis(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding]:
     """A softmax over the batch, or over one class. Over another axis than the last it runs between two transposes."""
     shape = step.input_shapes[0] if step.input_shapes else None
     if step.short_name != "softmax" or shape is None or len(shape) != 2:
@@ -220,26 +211,27 @@ def _softmax_axis(flow: Flow, step: Step, line_of: dict[int, tuple[str, int]]) -
     classes, rows = (shape[0], shape[1]) if turned else (shape[1], shape[0])
     if classes == 1 and not turned and (rows or 0) > 1:
         what, remedy = "a softmax over one class is 1 for every input, and its gradient is zero", "Use a sigmoid."
-    elif turned and classes and classes > 1 and rows and rows > 1 and _reaches(flow, step, ("log", "log_softmax")):
+    elif turned and classes and classes > 1 and rows and rows > 1 and _reaches(flow, step, _LOG_LOSSES):
         what = "this softmax goes over the batch, not over the classes: its columns add up to 1, not its rows"
         remedy = "tf.nn.softmax(logits, axis=-1)"
     else:
         return
-    place = layer_line(flow, step, line_of) or step.place
+    last = _transposed_back(flow, step) if turned else step
     yield Finding(
-        "softmax-axis", "severe", what, *place, evidence={"shape": list(shape)}, remedy=remedy, confidence=0.85
+        "softmax-axis",
+        "severe",
+        what,
+        *line_of(flow, last, "softmax", lines),
+        evidence={"shape": list(shape)},
+        remedy=remedy,
+        confidence=0.85,
     )
 
 
-def layer_line(flow: Flow, step: Step, line_of: dict[int, tuple[str, int]]) -> tuple[str, int] | None:
-    """The line that made the layer whose weights a value was computed with last."""
-    front = list(step.inputs)
-    for _ in range(4):
-        for value in front:
-            if value in line_of:
-                return line_of[value]
-        front = [i for value in front if (made := flow.maker.get(value)) is not None for i in made.inputs]
-    return None
+def _transposed_back(flow: Flow, step: Step) -> Step:
+    """The transpose behind a softmax over another axis than the last."""
+    following = [e.step for value in step.outputs for e in flow.edges.get(value, ()) if e.step.event == "record"]
+    return next((s for s in following if s.short_name == "transpose"), step)
 
 
 def _reaches(flow: Flow, step: Step, names: tuple[str, ...]) -> bool:
@@ -258,8 +250,10 @@ def _integer_division(flow: Flow, step: Step) -> Iterator[Finding]:
     if step.short_name not in ("floordiv", "floor_div") or not step.outputs:
         return
     dtypes = [flow.dtype.get(v, "") for v in step.inputs]
-    sizes = [about[1] for v in step.inputs if (about := flow.leaves.get(v, (None, False))[0]) is not None]
-    if not dtypes or not all(d.startswith(("int", "uint")) for d in dtypes) or sizes != [1] * len(dtypes):
+    whole = [d.startswith(("int", "uint")) for d in dtypes if d]  # results beside the tape have no dtype here
+    if not whole or not all(whole):
+        return
+    if not all(_is_number(flow, v) for v in step.inputs):
         return
     casts = [e.step for e in flow.edges.get(step.outputs[0], ()) if e.step.short_name == "cast"]
     if casts:
@@ -272,3 +266,17 @@ def _integer_division(flow: Flow, step: Step) -> Iterator[Finding]:
             remedy="Divide with /, or cast to a float before the division.",
             confidence=0.75,
         )
+
+
+def _is_number(flow: Flow, value: int, depth: int = 6) -> bool:
+    """Whether a value is one number, or was computed from single numbers."""
+    about = flow.leaves.get(value, (None, False))[0]
+    if about is not None:
+        return bool(about[1] == 1)
+    made = flow.maker.get(value)
+    if made is None or not depth:
+        return False
+    if made.output_shapes:
+        return made.output_shapes == [()]
+    reduced = made.short_name in ("reduce_sum", "size", "reduce_max", "reduce_prod", "count_nonzero")
+    return reduced or (bool(made.inputs) and all(_is_number(flow, v, depth - 1) for v in made.inputs))

@@ -29,7 +29,7 @@ def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
         for node in ast.walk(loop):
             if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "next" and node.args):
                 continue
-            inner = node.args[0]
+            inner = _iterator_made_with(loop, node) or node.args[0]
             if not (isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and inner.args):
                 continue
             data = inner.args[0]
@@ -45,6 +45,17 @@ def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
                 remedy=f"for batch in {ast.unparse(data)}: ..., or make the iterator once, before the loop.",
                 confidence=0.85,
             )
+
+
+def _iterator_made_with(loop: ast.For | ast.While, node: ast.Call) -> ast.expr | None:
+    """For `next(it)` right in a loop: `iter(dataset)`, if the same loop makes `it` anew each time."""
+    name = node.args[0]
+    direct = [s for s in loop.body if isinstance(s, ast.Assign)]
+    if not isinstance(name, ast.Name) or not any(node in ast.walk(s) for s in direct):
+        return None
+    made = [s.value for s in direct if any(isinstance(t, ast.Name) and t.id == name.id for t in s.targets)]
+    nexts = [n for n in ast.walk(loop) if isinstance(n, ast.Call) and ast.unparse(n) == ast.unparse(node)]
+    return made[0] if len(made) == 1 and len(nexts) == 1 else None
 
 
 def _bindings(tree: ast.AST, name: str) -> list[ast.expr]:

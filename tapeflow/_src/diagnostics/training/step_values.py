@@ -10,18 +10,17 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.flow import Edge, Flow, known
 from tapeflow._src.diagnostics.program import user_frames
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.training.activations import NO_LAYERS, LayerLines, activation_of, line_of
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.health import Course
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.loss_sign import is_error
-from tapeflow._src.diagnostics.training.meaning import layer_line
 from tapeflow._src.diagnostics.training.variable_health import VariableHealth
 from tapeflow._src.diagnostics.variable_names import learning_rate_of, name_of_variable, variable_behind
 from tapeflow._src.diagnostics.why_none import made_at
 
 _SATURATING = {"sigmoid": (0.01, 0.99), "tanh": (-0.99, 0.99)}
-_ACTIVATIONS = {"relu", "relu6", "leaky_relu", "elu", "selu", "sigmoid", "tanh", "softplus", "gelu", "swish", "softmax"}
+_SUMS = ("add", "bias_add", "addv2", "add_v2", "add_n", "subtract", "sub")
 _MOST_STEPS = 2000
 
 
@@ -54,6 +53,7 @@ class StepValues:
         frames = user_frames()
         if course.learning_rate_place is None and len(course.losses) in (1, 3):
             course.learning_rate, course.learning_rate_place = learning_rate_of(self._applied.optimizer, frames)
+        lines = NO_LAYERS if flow is None else self._layers.lines_by_index(tape)
         total = 0.0
         for source, gradient in pairs:
             variable = variable_behind(source)
@@ -64,12 +64,7 @@ class StepValues:
                 if hasattr(source, "path"):
                     health.layer_place = self._layers.line_of(str(source.path))
                 if flow is not None:
-                    edge = _next_activation(flow, tape._index_of(variable))
-                    if edge is not None:
-                        health.activation = (edge.step.short_name, *edge.step.place)
-                        health.silent_units = _silent_share(tape, edge)
-                    uses = [e for e in flow.edges.get(known(tape._index_of(variable)), ()) if e.step.event == "record"]
-                    health.used_once = len({e.step.order for e in uses}) < 2
+                    _look_at_uses(tape, flow, health, variable, lines)
             if hasattr(gradient, "indices"):
                 health.sparse = True
                 continue
@@ -77,12 +72,15 @@ class StepValues:
                 continue
             array = np.asarray(gradient.numpy())
             health.see(array, np.asarray(variable.numpy()))
+            if flow is not None and not health.added_to and health.zero_steps == health.calls:
+                health.added_to = _added_to(flow, health.index)
             total += health.norms[-1] ** 2 * array.size
         if not finite:
             return
+        course.compare_directions()
         if self._full:
-            if flow is not None and not course.activation_lines:
-                course.activation_lines = _activation_lines(tape, flow, self._layers.lines_by_index(tape))
+            if flow is not None and not course.saturating:
+                course.saturating = _saturating(tape, flow, lines)
             _look_at_activations(tape, course)
         if len(self.steps) < _MOST_STEPS:
             self.steps.append(
@@ -90,42 +88,71 @@ class StepValues:
             )
 
 
+def _look_at_uses(tape: Any, flow: Flow, health: VariableHealth, variable: Any, lines: LayerLines) -> None:
+    """Where a variable goes: the next activation, and how often it is used."""
+    index = known(tape._index_of(variable))
+    found = _next_activation(flow, index)
+    if found is not None:
+        edge, name = found
+        health.activation = (name, *line_of(flow, edge.step, name, lines))
+        health.silent_units = _silent_share(tape, edge)
+    uses = [e for e in flow.edges.get(index, ()) if e.step.event == "record"]
+    health.used_once = len({e.step.order for e in uses}) < 2
+    health.index = index
+
+
+def _added_to(flow: Flow, index: int | None) -> set[int]:
+    """What those values came from, by index, that a variable is added to."""
+    uses = [] if index is None else [e.step for e in flow.edges.get(index, ()) if e.step.event == "record"]
+    others = [v for step in uses if step.short_name in _SUMS for v in step.inputs if v != index]
+    return set().union(*(flow.ancestors(v) for v in others[:3])) - {index}
+
+
 def _look_at_activations(tape: Any, course: Course) -> None:
     if len(course.losses) > 20:
         return
-    for number, (row, kept) in enumerate(zip(tape._records(), tape._kept())):
-        name = row[0].rpartition(".")[2]
-        limits = _SATURATING.get(name)
-        if limits is None or kept[-1] is None or kept[-1].shape.num_elements() < 8:
+    records, saved = tape._records(), tape._kept()
+    for number, (operation, name, place) in course.saturating.items():
+        if number >= len(records) or records[number][0] != operation:
             continue
-        y = kept[-1].numpy()
-        share = float(np.mean((y < limits[0]) | (y > limits[1])))
-        place = course.activation_lines.get(number) or source_line(row[1], row[2])
-        course.saturation.setdefault((number if course.activation_lines else 0, name, *place), []).append(share)
+        y = _result(saved[number], name, operation)
+        if y is None or y.size < 8:
+            continue
+        low, high = _SATURATING[name]
+        course.saturation.setdefault((number, name, *place), []).append(float(np.mean((y < low) | (y > high))))
 
 
-def _activation_lines(tape: Any, flow: Flow, line_of: dict[int, tuple[str, int]]) -> dict[int, tuple[str, int]]:
-    """For the activations of Keras layers, by the number of the record: the lines that made the layers."""
-    steps = {output: step for step in flow.steps if step.short_name in _SATURATING for output in step.outputs}
+def _result(saved: Any, name: str, operation: str) -> np.ndarray[Any, Any] | None:
+    """The result of an activation, from what the tape keeps of it."""
+    held = saved[-1]
+    if held is not None:
+        return np.asarray(held.numpy())
+    if operation.rpartition(".")[2] != name and len(saved) > 1 and saved[1] is not None:  # 1 / (1 + exp(-x))
+        return np.asarray(1 / saved[1].numpy())
+    return None
+
+
+def _saturating(tape: Any, flow: Flow, lines: LayerLines) -> dict[int, tuple[str, str, tuple[str, int]]]:
+    """The activations with limits, by the number of the record: the operation, the activation and its line."""
+    numbers = {known(row[5][0]): number for number, row in enumerate(tape._records()) if row[5]}
     found = {}
-    for number, row in enumerate(tape._records()):
-        step = steps.get(known(row[5][0])) if row[5] else None
-        line = None if step is None else layer_line(flow, step, line_of)
-        if line is not None:
-            found[number] = line
+    for step in flow.steps:
+        name = activation_of(flow, step) if step.event == "record" else None
+        number = numbers.get(step.outputs[0]) if step.outputs else None
+        if name in _SATURATING and number is not None:
+            found[number] = (str(step.operation), name, line_of(flow, step, name, lines))
     return found
 
 
-def _next_activation(flow: Flow, index: Any) -> Edge | None:
-    """The first activation behind a value, within a few operations."""
-    if index is None:
-        return None
-    front = [known(index)]
+def _next_activation(flow: Flow, index: int) -> tuple[Edge, str] | None:
+    """The first activation behind a value, within a few operations, and its name."""
+    front = [index]
     for _ in range(6):
         following = [edge for value in front for edge in flow.edges.get(value, ()) if edge.step.event == "record"]
         for edge in following:
-            if edge.step.short_name in _ACTIVATIONS:
-                return edge
+            name = activation_of(flow, edge.step)
+            if name is not None:
+                return edge, name
         front = [edge.output for edge in following][:50]
     return None
 

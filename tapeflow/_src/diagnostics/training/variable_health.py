@@ -30,6 +30,8 @@ class VariableHealth:
         self.equal_units = 0  # in how many steps all units had the same weights and the same gradient
         self.zero_run = 0  # how many of the last steps had a gradient of zeros alone
         self.last: np.ndarray[Any, Any] | None = None
+        self.last_step: np.ndarray[Any, Any] | None = None  # how it moved before the last gradient
+        self.gradient_before: np.ndarray[Any, Any] | None = None  # the last gradient but one
         self._last_gradient: np.ndarray[Any, Any] | None = None
         self.uphill = self.downhill = 0  # steps along the gradient, and against it
         self.summed_steps, self.square_sum = 0, 0.0  # the first steps, and the sum of their squared gradients
@@ -40,8 +42,11 @@ class VariableHealth:
         self.changed = 0
         self.weight_norm = 0.0
         self.first_influence = 0.0  # the norms of the first gradient and the first value, multiplied
+        self.first_ratio = 0.0  # the norm of the first gradient by that of the first value
         self.activation: tuple[str, str, int] | None = None  # the next activation behind it, and its line
         self.silent_units: float | None = None  # the share of its results that were zero or below in the first step
+        self.index: int | None = None  # on the first tape
+        self.added_to: set[int] = set()  # what the values came from that it was added to, by index
         self.used_once = True  # in the step; what is used twice may cancel itself
         self.layer_place: tuple[str, int] | None = None  # the line that made its Keras layer
 
@@ -53,7 +58,7 @@ class VariableHealth:
     @property
     def activation_place(self) -> tuple[str, int] | None:
         """The line of the activation behind it; of a Keras layer, the line that made the layer."""
-        return self.layer_place or (self.activation and self.activation[1:]) or self.made
+        return (self.activation and self.activation[1:]) or self.layer_place or self.made
 
     def see(self, gradient: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> None:
         """One more step."""
@@ -63,7 +68,8 @@ class VariableHealth:
         flat = value.reshape(-1)
         old_norm, self.weight_norm = self.weight_norm, norm(flat)
         if self.calls == 1:
-            self.first_influence = self.norms[-1] * math.sqrt(g.size) * self.weight_norm
+            size = self.norms[-1] * math.sqrt(g.size)
+            self.first_influence, self.first_ratio = size * self.weight_norm, size / max(self.weight_norm, 1e-12)
         zeros = g.size - np.count_nonzero(g)
         self.zeros = zeros / g.size if g.size else 0.0
         self.zero_steps += bool(zeros == g.size)
@@ -76,8 +82,9 @@ class VariableHealth:
         if self.calls <= 4 and gradient.ndim == 2 and gradient.shape[1] > 1 and zeros < g.size:
             same = np.ptp(value, axis=1).max() == 0 and np.allclose(gradient, gradient[:, :1], rtol=1e-5, atol=0)
             self.equal_units += bool(same)
+        self.last_step, self.gradient_before = None, self._last_gradient
         if self.last is not None:
-            step = flat - self.last
+            step = self.last_step = flat - self.last
             moved = norm(step)
             self.changed += moved > 0
             if self.weight_norm > 1e-3:
