@@ -65,6 +65,7 @@ class Compiler {
     int reg = kNone;
     int uses = 0, left = 0;  // reads, in all and in this body
     bool single = false, kept = false;
+    bool can_be_read_again() const { return pointer != kNone || (single && !kept); }
   };
 
   // ---- operations as the hardware has them
@@ -134,7 +135,8 @@ class Compiler {
     return pointers_ <= kMostPointers;
   }
 
-  // Pointers, numbers that are the same for all elements, and the count in bytes.
+  // Pointers, numbers that are the same for all elements, and the count in bytes. Constants of the instructions stay in
+  // registers, and as many of the single inputs as leave enough for values; the others are read where they are used.
   bool prepare() {
     int next = 0;
     const int most = wide_ ? 16 : 7;
@@ -142,19 +144,17 @@ class Compiler {
       v.kept = true;
       v.reg = next++;
     };
-    for (int i = 0; i < inputs_; ++i) {
-      Value& v = values_[size_t(i)];
-      if (!v.single || v.uses == 0) continue;
-      if (next == most) return false;
-      keep(v);
-      code_.load_pointer(A::rcx, kMemory, 8 * i);
-      code_.broadcast(v.reg, A::rcx);
-    }
     for (const auto& [number, value] : constants_) {
       if (next == most) return false;
       keep(values_[size_t(value)]);
       code_.set(A::rcx, program_.doubles ? std::bit_cast<uint64_t>(number) : std::bit_cast<uint32_t>(float(number)));
       code_.broadcast_bits(values_[size_t(value)].reg, A::rcx);
+    }
+    for (int i = 0; i < inputs_ && next < most; ++i) {
+      Value& v = values_[size_t(i)];
+      if (!v.single || v.uses == 0) continue;
+      keep(v);
+      load_single(v.reg, i);
     }
     first_free_ = next;
     for (int i = 0; i < inputs_; ++i)
@@ -173,9 +173,9 @@ class Compiler {
         busy_ |= uint64_t(1) << r;
         return r;
       }
-    for (int i = 0; i < inputs_; ++i) {  // an input can be read again
+    for (int i = 0; i < inputs_; ++i) {
       Value& v = values_[size_t(i)];
-      if (v.pointer == kNone || v.reg == kNone || v.left == 0 || i == pinned_[0] || i == pinned_[1]) continue;
+      if (!v.can_be_read_again() || v.reg == kNone || v.left == 0 || i == pinned_[0] || i == pinned_[1]) continue;
       return std::exchange(v.reg, kNone);
     }
     return kNone;
@@ -208,12 +208,20 @@ class Compiler {
       code_.masked_store(memory(pointer), tail_mask(), v);
   }
 
+  void load_single(int v, int input) {
+    code_.load_pointer(A::rcx, kMemory, 8 * input);
+    code_.broadcast(v, A::rcx);
+  }
+
   // The register of a value; an input is loaded.
   int in_register(int value, bool tail) {
     Value& v = values_[size_t(value)];
     if (v.reg != kNone) return v.reg;
     v.reg = take_register();
-    if (v.reg != kNone) load(v.reg, v.pointer, tail);
+    if (v.reg != kNone && v.single)
+      load_single(v.reg, value);
+    else if (v.reg != kNone)
+      load(v.reg, v.pointer, tail);
     return v.reg;
   }
 
@@ -236,6 +244,7 @@ class Compiler {
     code_.copy(A::rcx, kCount);
     code_.minus(A::rcx, kIndex);
     const int none = code_.jump_if(A::equal);
+    code_.push(kMemory);
     if (wide_) {
       code_.shift_right(A::rcx, program_.doubles ? 3 : 2);
       code_.set(kMemory, 1);
@@ -247,6 +256,7 @@ class Compiler {
       code_.minus(kMemory, A::rcx);
       code_.vector(A::load, tail_mask(), 0, A::Memory{kMemory});
     }
+    code_.pop(kMemory);
     if (!body(true)) return false;
     code_.jump_to(none, code_.position());
     return true;
@@ -283,7 +293,7 @@ class Compiler {
     int b = kNone, from = kNone;
     if (i.b != kNone) {
       const Value& second = values_[size_t(i.b)];
-      if (second.reg == kNone && second.left == 1 && !tail && basic(i.function) != 0)
+      if (second.reg == kNone && second.pointer != kNone && second.left == 1 && !tail && basic(i.function) != 0)
         from = second.pointer;
       else if ((b = in_register(i.b, tail)) == kNone)
         return false;

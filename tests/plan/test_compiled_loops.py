@@ -131,3 +131,20 @@ def test_variables_are_updated_in_place(size):
         step(eager)
     for a, b in zip(compiled, eager, strict=True):
         assert same(a.read_value(), b.read_value())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [300, 1031, 5000])
+def test_more_single_numbers_than_registers(dtype, size):
+    random = np.random.default_rng(size)
+    factors = [tf.constant(dtype(k)) for k in random.standard_normal(24)]
+    x, y = (tf.constant(numbers(random, dtype, size)) for _ in range(2))
+
+    def program(x, y, *factors):
+        for k in range(0, len(factors), 4):
+            a, b, c, d = factors[k : k + 4]
+            x, y = tf.sign(a * x + b * y) + c * x, y - d * x
+        return x * factors[0], y * factors[1] + factors[2]
+
+    for compiled, eager in zip(tf.function(program)(x, y, *factors), program(x, y, *factors), strict=True):
+        assert same(compiled, eager)
