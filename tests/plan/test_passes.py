@@ -87,6 +87,38 @@ def test_specialise_finds_the_first_graph_break():
     assert ir(program, tf.ones([3]), stage="memory") == text
 
 
+def test_specialise_keeps_a_large_constant_that_several_values_are_made_of():
+    g, v, w = normal(300, 300), tf.Variable(tf.ones([300, 300])), tf.Variable(normal(300, 300))
+
+    def update():
+        v.assign(0.9 * v + 0.1 * tf.square(g))
+        w.assign_sub(0.05 * g / (tf.sqrt(v) + 1e-7))
+
+    assert "Square(const float32[300,300])" in ir(update, stage="specialise")
+    expected = [np.float32(0.9) * v.numpy() + np.float32(0.1) * g.numpy() ** 2]
+    expected.append(w.numpy() - np.float32(0.05) * g.numpy() / (np.sqrt(expected[0]) + np.float32(1e-7)))
+    tf.function(update)()
+    np.testing.assert_allclose([v.numpy(), w.numpy()], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda g, x: x + tf.square(g),  # read once
+        lambda g, x: (x + tf.square(g)) * (0.1 * g) @ tf.square(g),  # by a kernel too
+        lambda g, x: (x + tf.square(g)) * g * tf.reduce_sum(tf.square(g)),
+        lambda g, x: ((x + tf.square(g)) * g, tf.square(g)),  # an output
+    ],
+)
+def test_specialise_folds_constants_that_are_not_worth_keeping(program):
+    g, x = normal(300, 300), normal(300, 300)
+    assert "Square(" not in ir(lambda x: program(g, x), x, stage="specialise")
+    for compiled, eager in zip(
+        tf.nest.flatten(tf.function(lambda x: program(g, x))(x)), tf.nest.flatten(program(g, x))
+    ):
+        np.testing.assert_allclose(compiled, eager, rtol=2e-4, atol=1e-2)
+
+
 # ---- cse_and_views
 
 

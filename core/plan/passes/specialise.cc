@@ -7,6 +7,8 @@
 //            results have shapes that depend on values.
 // Invariant: without a graph break, every value has a known shape and every parameter is a constant.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string_view>
 
 #include "control_flow/control_ops.h"
@@ -18,6 +20,71 @@
 namespace tapeflow::plan {
 namespace {
 
+// Constants whose folding would cost memory traffic: large ones that a fusion can read once, though the program reads
+// several values which cheap arithmetic makes of them, as `0.1 * g` and `0.01 * g * g`. Folded, each of those values
+// would be an array of its own, and every run would read them all.
+class SharedConstants {
+ public:
+  explicit SharedConstants(const Graph& g) : graph_(g), origin_(g.values.size(), kVaries) {
+    for (ValueId v = 0; v < origin_.size(); ++v)
+      if (g.values[v].node == Value::kConstant) origin_[v] = is_large(v) ? int(v) : kConstant;
+    for (const Node& n : g.nodes)
+      if (n.op) visit(n);
+    for (ValueId v : g.outputs) reject(v);
+  }
+  std::vector<ValueId> list() const {
+    std::vector<ValueId> found;
+    for (const auto& [constant, values] : values_read_)
+      if (values.size() > 1 && !rejected_.contains(constant)) found.push_back(ValueId(constant));
+    return found;
+  }
+
+ private:
+  static constexpr int kVaries = -2, kConstant = -1;
+  static constexpr int64_t kLarge = 1 << 16;  // elements
+
+  const Tensor& tensor(ValueId v) const { return graph_.values[v].tensor; }
+  bool is_large(ValueId v) const { return tensor(v).size() >= kLarge && wide_floating.has(tensor(v).dtype()); }
+  void reject(ValueId v) {
+    if (origin_[v] >= 0) rejected_.insert(origin_[v]);
+  }
+
+  void visit(const Node& n) {
+    bool constant = !n.op->stateful && !n.op->effect;
+    for_each_operand(n, [&](ValueId v) { constant &= origin_[v] != kVaries; });
+    if (constant) return visit_constant(n);
+    for_each_operand(n, [&](ValueId v) {
+      if (origin_[v] < 0) return;
+      const bool reads_elements =
+          n.op->element_loops && n.outputs == 1 && tensor(n.first_output).shape() == tensor(v).shape();
+      if (reads_elements)
+        values_read_[origin_[v]].insert(v);
+      else
+        reject(v);
+    });
+  }
+
+  // The result is of the same large constant if cheap arithmetic makes it of that one and of single numbers.
+  void visit_constant(const Node& n) {
+    int origin = kConstant;
+    bool cheap = n.op->planning.arithmetic != Arithmetic::none && n.outputs == 1;
+    for_each_operand(n, [&](ValueId v) {
+      if (origin_[v] >= 0 && (origin == kConstant || origin == origin_[v]))
+        origin = origin_[v];
+      else
+        cheap &= tensor(v).size() == 1;
+    });
+    cheap = cheap && origin >= 0 && tensor(n.first_output).shape() == tensor(ValueId(origin)).shape();
+    if (!cheap) for_each_operand(n, [&](ValueId v) { reject(v); });
+    for (uint32_t k = 0; k < n.outputs; ++k) origin_[n.first_output + k] = cheap ? origin : kConstant;
+  }
+
+  const Graph& graph_;
+  std::vector<int> origin_;                       // by value: the large constant it is computed from, or the above
+  std::map<int, std::set<ValueId>> values_read_;  // by large constant: what is made of it and read by other nodes
+  std::set<int> rejected_;
+};
+
 void trace(PlanIR& ir) {
   ir.graph = std::make_shared<Graph>();
   Graph& g = *ir.graph;
@@ -26,8 +93,24 @@ void trace(PlanIR& ir) {
   EnterStage stage(&g);
   PauseRecording paused;
   std::vector<Tensor> in;
+  std::vector<ValueId> given = ir.source.inputs;
   for (const Tensor& t : ir.inputs) in.push_back(g.add_input({t.dtype(), t.shape()}));
-  for (const Tensor& t : interpret(ir.source, in)) g.outputs.push_back(g.id_of(t));
+  // A constant that is not folded is symbolic during the trace.
+  const std::vector<ValueId> unfolded = SharedConstants(ir.source).list();
+  for (ValueId v : unfolded) {
+    const Tensor& t = ir.source.values[v].tensor;
+    given.push_back(v);
+    in.push_back(g.add_input({t.dtype(), t.shape()}));
+    g.inputs.pop_back();
+  }
+  const Subgraph all{given, in, ir.source.outputs, true};
+  for (const Tensor& t : interpret(ir.source, all, [](ValueId, const Tensor&) {})) g.outputs.push_back(g.id_of(t));
+  for (size_t k = 0; k < unfolded.size(); ++k) {
+    const Tensor symbolic = in[ir.inputs.size() + k];
+    Value& value = g.values[symbolic.body()->symbol().value];
+    symbolic.body()->symbol().graph = nullptr;
+    value = {ir.source.values[unfolded[k]].tensor, Value::kConstant};
+  }
 }
 
 // A composition that could not be traced leaves nodes without an operation behind, and is not tried again.
