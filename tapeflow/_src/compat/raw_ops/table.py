@@ -15,6 +15,7 @@ from tapeflow._src.compat.raw_ops import (
     random_ops,
     sparse_ops,
     text_ops,
+    variable_handles,
     variable_updates,
 )
 from tapeflow._src.compat.raw_ops.adapters import (
@@ -498,6 +499,7 @@ _FAMILIES = (
     sparse_ops.ROWS,
     text_ops.ROWS,
     parsing_ops.ROWS,
+    variable_handles.ROWS,
     variable_updates.ROWS,
 )
 

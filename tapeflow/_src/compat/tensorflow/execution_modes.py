@@ -397,6 +397,7 @@ _UNCHANGED = [
     "enable_eager_op_as_function",
     "enable_output_all_intermediates",
     "enable_nested_function_shape_inference",
+    "enable_tf_xla_constant_folding",
     "enable_quantized_dtypes_training",
     "no_xla_auto_jit",
     "assert_no_new_pyobjects_executing_eagerly",
@@ -404,12 +405,14 @@ _UNCHANGED = [
     "run_all_without_tensor_float_32",
     "run_in_async_and_sync_mode",
     "run_without_tensor_float_32",
+    "set_xla_env_flag",
     "with_c_shapes",
     "with_forward_compatibility_horizons",
     "xla_allow_fallback",
     "add_graph_building_optimization_tests",
 ]
 _ABSENT = [
+    "GpuSupportsHalfMatMulAndConv",
     "IsBuiltWithNvcc",
     "IsBuiltWithROCm",
     "IsBuiltWithXLA",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,15 @@ def get_all_collection_keys() -> list[str]:
     """The names of the collections of the default graph."""
     found: list[str] = find_public("compat.v1.get_default_graph")().get_all_collection_keys()
     return found
+
+
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Any = None, skip_on_eager: bool = True
+) -> Any:
+    """A name scope, as `tf.compat.v1.name_scope`; with `skip_on_eager` none where operations run at once."""
+    if skip_on_eager and not _core.is_tracing():
+        return contextlib.nullcontext()
+    return find_public("compat.v1.name_scope")(name, default_name, values)
 
 
 def name_from_scope_name(name: str) -> str:

@@ -11,6 +11,7 @@ import functools
 from importlib.resources import files
 from typing import Any
 
+from tapeflow._src.compat.raw_ops.operation import operation_by_name
 from tapeflow._src.namespace import find_public
 
 _RAW = "raw_ops."
@@ -31,6 +32,23 @@ def find_object(path: str) -> Any:
     """The public object at `path`; a raw operation as a function that also takes positional arguments."""
     found = find_public(path)
     return _with_positions(found) if path.startswith(_RAW) else found
+
+
+@functools.cache
+def raw_path_by_function() -> dict[str, str]:
+    """The path of each raw operation by the name of the function that TensorFlow generates for it: `mat_mul`."""
+    return {_function_name(name): f"{_RAW}{name}" for name in operation_by_name}
+
+
+def _function_name(operation: str) -> str:
+    """`MatMul` as `mat_mul`, `FFT2D` as `fft2d`: a word begins where capitals begin, or before the last of several."""
+    letters = []
+    for i, letter in enumerate(operation):
+        begins = i > 0 and letter.isupper()
+        if begins and (operation[i - 1].islower() or operation[i + 1 : i + 2].islower()):
+            letters.append("_")
+        letters.append(letter.lower())
+    return "".join(letters)
 
 
 def _with_positions(operation: Any) -> Any:

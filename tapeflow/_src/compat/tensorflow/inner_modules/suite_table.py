@@ -240,6 +240,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     },
     "python.ops.math_ops": {
         "_as_indexed_slices": _as_indexed_slices,
+        "_mul_dispatch": mul_dispatch,
         "tensor_equals": tensor_equals,
         "tensor_not_equals": tensor_not_equals,
     },

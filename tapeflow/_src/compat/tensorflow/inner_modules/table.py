@@ -12,18 +12,21 @@ from types import ModuleType
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.compat.raw_ops.operation import has_raw_operation
 from tapeflow._src.compat.tensorflow import execution_modes
 from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
     datasets,
     decorators,
     deprecation,
+    execution,
     execution_context,
     framework_functions,
     functional,
     gradient_functions,
     graph_elements,
     inspection,
+    recording,
     sparse_products,
     suite_table,
     type_names,
@@ -33,11 +36,10 @@ from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
 from tapeflow._src.compat.tensorflow.inner_modules.convolution import Convolution
 from tapeflow._src.compat.tensorflow.inner_modules.library_table import names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
-from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module
+from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module, raw_path_by_function
 from tapeflow._src.compat.tensorflow.inner_modules.module_names import remove_undocumented
 from tapeflow._src.compat.tensorflow.inner_modules.operators import add_operators, make_composite_tensor
 from tapeflow._src.compat.tensorflow.inner_modules.random_values import parameterized_truncated_normal
-from tapeflow._src.compat.tensorflow.inner_modules.recording import should_record_backprop
 from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
 from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transformer
 from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
@@ -126,8 +128,6 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "make_vjp": gradient_functions.make_vjp,
         "val_and_grad_function": gradient_functions.val_and_grad_function,
     },
-    "python.eager.tape": {"should_record_backprop": should_record_backprop},
-    "python.eager.record": {"should_record_backprop": should_record_backprop},
     "python.eager.context": {
         "ASYNC": 1,
         "EAGER_MODE": 1,
@@ -145,7 +145,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "num_gpus": execution_context.num_gpus,
     },
     "python.eager.function": {"defun": find_public("function")},
-    "python.eager.test": {"main": find_public("test.main")},
+    "python.eager.test": {"main": find_public("test.main"), "mock": unittest.mock},
     "python.framework.composite_tensor": {"CompositeTensor": tensor_spec.CompositeTensor},
     "python.framework.config": {
         "disable_op_determinism": disable_op_determinism,
@@ -169,7 +169,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "has_default_graph": graph_elements.has_default_graph,
         "internal_convert_to_tensor": graph_elements.convert_to_tensor,
         "name_from_scope_name": graph_elements.name_from_scope_name,
-        "name_scope": find_public("compat.v1.name_scope"),
+        "name_scope": graph_elements.name_scope,
         "prepend_name_scope": graph_elements.prepend_name_scope,
         "register_tensor_conversion_function": find_public("register_tensor_conversion_function"),
         "strip_name_scope": graph_elements.strip_name_scope,
@@ -251,6 +251,19 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.ops.parallel_for.control_flow_ops": {"for_loop": for_loop, "pfor": pfor, "vectorized_map": vectorized_map},
     "python.ops.random_ops": {"parameterized_truncated_normal": parameterized_truncated_normal},
     "python.ops.resource_variable_ops": {
+        **{
+            name: find_object(f"raw_ops.{operation}")
+            for name, operation in {
+                "assign_add_variable_op": "AssignAddVariableOp",
+                "assign_sub_variable_op": "AssignSubVariableOp",
+                "assign_variable_op": "AssignVariableOp",
+                "read_variable_op": "ReadVariableOp",
+                "resource_gather": "ResourceGather",
+                "resource_gather_nd": "ResourceGatherNd",
+                "var_is_initialized_op": "VarIsInitializedOp",
+            }.items()
+        },
+        "variable_shape": find_object("raw_ops.VariableShape"),
         "BaseResourceVariable": find_public("Variable"),
         "VariableSpec": tensor_spec.VariableSpec,
         "is_resource_variable": execution_context.is_resource_variable,
@@ -319,6 +332,8 @@ for _path, _names in (
     *suite_table.names_by_path.items(),
     *datasets.names_by_path.items(),
     *functional.names_by_path.items(),
+    *execution.names_by_path.items(),
+    *recording.names_by_path.items(),
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 
@@ -372,6 +387,8 @@ def _open(path: str) -> ModuleType:
 def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any:
     """A public object by its name in a file of TensorFlow; it is kept there from then on."""
     path = path_by_name.get(name)
+    if path is None and module.__name__.startswith("tensorflow.python.ops.gen_"):
+        path = f"raw_ops.{name}" if has_raw_operation(name) else raw_path_by_function().get(name)
     if path is None and name.startswith("gen_") and f"python.ops.{name}" in _known_paths():
         return _open(f"python.ops.{name}")  # the generated operations that a module imports
     if path is None:
