@@ -348,6 +348,8 @@ void Tape::record(const Call& call) {
     keep = keep_everything;
   else if (op.keep_by_input)
     keep = (is_tracked(index[0]) ? op.keep_for[0] : 0) | (is_tracked(index[1]) ? op.keep_for[1] : 0);
+  // A copy without a gradient is there to stop it: what follows sees a constant.
+  const bool stops = op.gradient == Gradient::none && op.copies_elements;
   const Tensor& y = call.out[0];
   Tensor* kept = r->kept();
   Form* form = r->form();
@@ -364,7 +366,7 @@ void Tape::record(const Call& call) {
     new (kept++) Tensor(keeps_output(keep, i) ? t : Tensor());
     *form++ = {t.dtype(), int8_t(t.rank())};
     d = std::copy(t.shape().begin(), t.shape().end(), d);
-    if (differentiable.has(t.dtype()))
+    if (differentiable.has(t.dtype()) && !stops)
       track(t, next_value_);
     else if (explains_ && next_value_ < kRecordOutput)
       mark_known(t.body()->marks, kOnlyKnown | kRecordOutput | next_value_);

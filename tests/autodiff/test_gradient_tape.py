@@ -361,3 +361,31 @@ def test_one_element_weighs_a_scalar():
         y = x * x
     gradient = tape.gradient(y, x, output_gradients=tf.constant([2.0]))
     assert gradient.shape == [] and gradient.numpy() == 12.0
+
+
+def test_what_follows_stop_gradient_is_a_constant():
+    @tf.custom_gradient
+    def refuse(x):
+        def rule(dy):
+            raise AssertionError("the rule of a constant ran")
+
+        return x, rule
+
+    x = tf.constant(1.5)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        stopped = tf.stop_gradient(x)
+        y = tf.function(refuse)(stopped) * stopped
+    assert tape.gradient(y, x) is None
+    assert tape.gradient(y, stopped) is None
+
+
+def test_batch_jacobian_says_which_shape_is_wrong():
+    x = tf.ones([2, 3])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, z = tf.reduce_sum(x, 1), x[:1]
+    with pytest.raises(ValueError, match="must have rank at least 2"):
+        tape.batch_jacobian(y, x)
+    with pytest.raises(ValueError, match="Need first dimension of target shape"):
+        tape.batch_jacobian(z, x)

@@ -149,11 +149,13 @@ class GradientTape(_core.GradientTape):
         self._refuse_loop(experimental_use_pfor, "batch_jacobian")
         _refuse_structure(target, "batch_jacobian")
         _refuse_structure(source, "batch_jacobian")
+        for given in (target, source):
+            if given.shape.rank is not None and given.shape.rank < 2:
+                raise ValueError(f"batch_jacobian: Shape {given.shape} must have rank at least 2")
         if not _share_batch(target.shape, source.shape):
             raise ValueError(
-                "batch_jacobian: `target` and `source` must have a rank of at least 2 and the same first dimension; "
-                f"got shapes {target.shape} and {source.shape}. Need first dimension of target shape and source shape "
-                "to match."
+                f"batch_jacobian: Need first dimension of target shape ({target.shape}) and source shape "
+                f"({source.shape}) to match."
             )
         # Checked, but without a path the result is zeros either way, as in TensorFlow.
         _wants_zeros(unconnected_gradients)
@@ -174,9 +176,7 @@ def _refuse_structure(value: Any, who: str) -> None:
 
 
 def _share_batch(target: Any, source: Any) -> bool:
-    """Whether two shapes have a first dimension that is the same, and something behind it, as far as is known."""
-    if 0 in (target.rank, source.rank) or 1 in (target.rank, source.rank):
-        return False
+    """Whether two shapes have the same first dimension, as far as is known."""
     if None in (target.rank, source.rank) or None in (target[0], source[0]):
         return True
     return bool(target[0] == source[0])
