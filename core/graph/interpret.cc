@@ -168,7 +168,12 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
     const Node& node = graph.nodes[i];
     if (needs.nodes[i] && !graph.controls.empty())
       if (auto it = graph.controls.find(int(i)); it != graph.controls.end())
-        for (int before : it->second) needs.nodes[size_t(before)] = 1;
+        for (int before : it->second) {
+          const Node& earlier = graph.nodes[size_t(before)];
+          bool given = earlier.outputs > 0;
+          for (uint32_t k = 0; k < earlier.outputs; ++k) given = given && at[earlier.first_output + k];
+          if (!given) needs.nodes[size_t(before)] = 1;
+        }
     if (!node.op || !(needs.nodes[i] || (effects && node.op->effect))) continue;
     needs.nodes[i] = 1;
     for_each_operand(node, [&](ValueId v) { use(v, i); });

@@ -66,7 +66,11 @@ bool put_scalar(void* at, int64_t i, DType d, PyObject* o) {
   if (PyLong_Check(o)) {
     if (differentiable.has(d)) {
       double v = PyLong_AsDouble(o);
-      if (v == -1.0 && PyErr_Occurred()) throw_python_error();
+      if (v == -1.0 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw_python_error();
+        PyErr_Clear();
+        fail(ErrorKind::value, "Can't convert Python sequence with out-of-range integer to Tensor.");
+      }
       put_real(at, i, d, v);
       return true;
     }

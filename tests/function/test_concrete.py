@@ -163,3 +163,22 @@ def test_the_definition_of_the_function():
     ]  # fmt: skip
     assert definition.ret["identity"].startswith("Identity")
     assert type(definition).FromString(definition.SerializeToString()) == definition
+
+
+def test_arguments_of_another_structure_are_refused_by_kind():
+    f = tf.function(lambda x: x)
+    pair = (tf.constant(1), tf.constant(1))
+    for given, other, message in (
+        ({"a": pair[0], "b": pair[1]}, pair[0], "to a Dict type"),
+        (pair, pair[0], "to tuple type"),
+        (tf.ragged.constant([[1, 2], [3]]), {"a": pair[0]}, "don't have the same nested structure"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            f.get_concrete_function(given)(other)
+
+
+def test_a_clone_keeps_the_options():
+    f = tf.function(lambda x: x, reduce_retracing=None, jit_compile=False)
+    clone = f._clone(lambda x: x + 1)
+    assert (clone._reduce_retracing, clone._jit_compile) == (None, False)
+    assert clone(tf.constant(1)).numpy() == 2

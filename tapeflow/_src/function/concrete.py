@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tapeflow._src import _core
@@ -20,7 +20,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
-from tapeflow._src.types.tensor_spec import TensorSpec, VariableSpec
+from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec, VariableSpec
 
 _numbers = itertools.count()
 
@@ -126,7 +126,7 @@ class ConcreteFunction(_core.FunctionBase):
         specs = nest.flatten(known, expand_composites=True)
         found = nest.flatten(value, expand_composites=True) if nest.is_nested(known) or len(specs) > 1 else [value]
         if len(found) != len(specs) or any(isinstance(x, TensorSpec) for x in found):
-            raise TypeError(self._failure(f"Can not cast {value!r} to {spec_text(known)}", args, kwargs))
+            raise TypeError(self._failure(_mismatch(known, value), args, kwargs))
         try:
             return [_as_tensor(x, spec) for x, spec in zip(found, specs) if isinstance(spec, TensorSpec)]
         except (TypeError, ValueError) as error:
@@ -263,6 +263,18 @@ class ConcreteFunction(_core.FunctionBase):
 def _as_tensor(value: Any, spec: TensorSpec) -> Any:
     """A tensor as it is, whatever its shape: the graph may take it. Python values are made to fit."""
     return convert_to_tensor(value) if _core.is_tensor(value) else cast_to_spec(value, spec)
+
+
+def _mismatch(known: Any, value: Any) -> str:
+    """Why a value is no argument like the one that the graph was traced with."""
+    if isinstance(known, Mapping) and not isinstance(value, Mapping):
+        return f"Can not cast {value!r} to a Dict type."
+    kind = next((kind for kind in (tuple, list) if isinstance(known, kind)), None)
+    if kind is not None and not isinstance(value, kind):
+        return f"Can not cast {value!r} to {kind.__name__} type."
+    if isinstance(known, TypeSpec) and not isinstance(known, TensorSpec):
+        return f"The two structures don't have the same nested structure: {spec_text(known)} and {value!r}"
+    return f"Can not cast {value!r} to {spec_text(known)}"
 
 
 def _holds_tensors(described: Any) -> bool:

@@ -571,7 +571,7 @@ def function(
             input_signature=input_signature,
             autograph=autograph,
             jit_compile=experimental_compile if jit_compile is None else jit_compile,
-            reduce_retracing=reduce_retracing or bool(experimental_relax_shapes),
+            reduce_retracing=experimental_relax_shapes or reduce_retracing,
             features=feature_names(experimental_autograph_options),
             autograph_options=experimental_autograph_options,
             attributes=dict(experimental_attributes or {}),

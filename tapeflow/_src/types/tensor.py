@@ -22,7 +22,7 @@ _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:{}"
 class Reference:
     """A hashable stand-in for a tensor or a variable, equal to itself by identity."""
 
-    __slots__ = ("_referent",)
+    __slots__ = ("__weakref__", "_referent")
 
     def __init__(self, referent: Any) -> None:
         self._referent = referent
@@ -111,6 +111,11 @@ def _ref(self: Any) -> Reference:
 def _get_shape(self: Tensor) -> TensorShape:
     """The shape; the same as `.shape`."""
     return self.shape
+
+
+def _shape_tuple(self: Tensor) -> tuple[int | None, ...] | None:
+    """The shape as a tuple; None if the rank is unknown."""
+    return None if self.shape.rank is None else tuple(self.shape.as_list())
 
 
 def _set_shape(self: Any, shape: Any) -> None:
@@ -210,6 +215,7 @@ _TENSOR_MEMBERS: dict[str, Any] = {
     "OVERLOADABLE_OPERATORS": {f"__{name}__" for name in _OPERATORS},
     "__nonzero__": Tensor.__bool__,
     "set_shape": _set_shape,
+    "_shape_tuple": _shape_tuple,
     "name": property(_name),
     "backing_device": _ARRAY_MEMBERS["device"],
     "__format__": _format,

@@ -129,3 +129,43 @@ def test_padding_takes_one_value():
 
 def test_an_empty_array_of_objects_holds_strings():
     assert tf.constant(np.zeros((0, 3), object)).dtype == tf.string
+
+
+def test_sequence_mask_wants_one_length():
+    with pytest.raises(ValueError, match="`maxlen` must be scalar"):
+        tf.sequence_mask([1, 2], [1, 2])
+
+
+def test_blocks_of_tensors_of_unknown_rank():
+    anything = [tf.TensorSpec(None)]
+    x = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+    batches = tf.space_to_batch(x, [2, 2], [[0, 0], [0, 0]])
+    calls = [
+        (lambda t: tf.space_to_batch(t, [2, 2], [[0, 0], [0, 0]]), x),
+        (lambda t: tf.batch_to_space(t, [2, 2], [[0, 0], [0, 0]]), batches),
+        (lambda t: tf.nn.space_to_depth(t, 2), x),
+        (lambda t: tf.nn.depth_to_space(t, 2), tf.nn.space_to_depth(x, 2)),
+    ]
+    for call, given in calls:
+        concrete = tf.function(call, input_signature=anything).get_concrete_function()
+        assert concrete(given).numpy().tolist() == call(given).numpy().tolist()
+
+
+def test_saturated_infinities_are_the_largest_numbers():
+    x = tf.constant([np.inf, -np.inf])
+    assert tf.saturate_cast(x, tf.float32).numpy().tolist() == [tf.float32.max, tf.float32.min]
+    assert tf.saturate_cast(x, tf.complex64).numpy().real.tolist() == [tf.float32.max, tf.float32.min]
+
+
+def test_integers_out_of_range_of_floats():
+    with pytest.raises(ValueError, match="out-of-range integer"):
+        tf.constant(10**310, tf.float64)
+
+
+def test_the_gradient_of_mirrored_integers():
+    pairs = [[1, 1], [1, 1]]
+    for mode in ("REFLECT", "SYMMETRIC"):
+        found = [
+            tf.raw_ops.MirrorPadGrad(input=tf.ones([4, 5], d), paddings=pairs, mode=mode) for d in ("int32", "float32")
+        ]
+        assert found[0].numpy().tolist() == found[1].numpy().tolist()

@@ -55,6 +55,8 @@ def _of_zeros(function: Callable[[Any], Any], shape: Any, dy: Any) -> Any:
     dy = convert_to_tensor(dy)
     if not _core.is_symbolic(shape):
         shape = [int(n) for n in dims_of(shape)]
+    if dy.dtype.is_integer:  # a tape does not follow integers
+        return cast(_of_zeros(function, shape, cast(dy, "float64")), dy.dtype)
     return gradient(function, [primitives.BroadcastTo(convert_to_tensor(0, dy.dtype), shape)], dy)[0]
 
 

@@ -71,6 +71,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         return primitives.Reshape(tensor, TensorShape(shape).as_list())
     if size == 1:
         return primitives.BroadcastTo(primitives.Reshape(tensor, []), TensorShape(shape).as_list())
+    graph = _core.current_graph()
+    if graph is not None and graph.graph_mode:
+        raise TypeError(f"constant: Expected Tensor's shape: {TensorShape(shape)}, but got {tensor.shape}.")
     raise TypeError(
         f"constant: Eager execution of tf.constant with unsupported shape. Tensor {value!r} (converted from it) has "
         f"{size} elements, but got `shape` {TensorShape(shape)} with {wanted} elements)."
@@ -131,7 +134,9 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
                 cast(saturate_cast(primitives.Real(x), part), part), cast(saturate_cast(primitives.Imag(x), part), part)
             )
         x = primitives.Real(x)
-    if wanted.is_complex or wanted.is_bool or x.dtype.is_bool or x.dtype == wanted:
+    if wanted.is_complex:
+        return cast(saturate_cast(x, wanted.real_dtype), wanted)
+    if wanted.is_bool or x.dtype.is_bool or (x.dtype == wanted and not wanted.is_floating):
         return cast(x, wanted)
     lowest, highest = max(x.dtype.min, wanted.min), min(x.dtype.max, wanted.max)
     if x.dtype.is_floating:

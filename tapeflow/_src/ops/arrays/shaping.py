@@ -411,7 +411,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     if maxlen is None:
         empty = lengths.shape.rank is not None and 0 in lengths.shape.as_list()
         maxlen = 0 if empty else primitives.Maximum(primitives.Max(lengths), 0)
-    if _core.is_tensor(maxlen) and maxlen.shape.rank != 0:
+    if (maxlen.shape.rank if _core.is_tensor(maxlen) else np.ndim(maxlen)) != 0:
         raise ValueError(f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen}.")
     if _core.is_symbolic(maxlen):
         places = cast(number_range(maxlen), lengths.dtype)

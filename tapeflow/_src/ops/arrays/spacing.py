@@ -11,7 +11,9 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 def _pairs(who: str, what: str, pairs: Any, count: int) -> list[list[int]]:
@@ -107,6 +109,15 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     return primitives.StridedSlice(y, begin, [1] * len(begin), [dims[0] // product, *sizes, *tail])
 
 
+def _result_spec(input: Any, block_shape: Any, *_: Any, **__: Any) -> TensorSpec:
+    """What is known of a result while the sizes of the input are not: its dtype and rank."""
+    x = convert_to_tensor(input)
+    return TensorSpec(None if x.shape.rank is None else [None] * x.shape.rank, x.dtype)
+
+
+space_to_batch.result_specs = batch_to_space.result_specs = _result_spec  # type: ignore[attr-defined]
+
+
 @public("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
@@ -131,6 +142,8 @@ def required_space_to_batch_paddings(
 
 
 def _channels_last(x: Any, data_format: str, who: str) -> tuple[Any, bool]:
+    if x.shape.rank is None:
+        x = ensure_shape(x, [None] * 4)
     if x.shape.rank != 4:
         raise InvalidArgumentError.of(f"{who}: Input rank should be 4 instead of {x.shape.rank}")
     if data_format not in ("NHWC", "NCHW"):

@@ -58,3 +58,33 @@ def test_arguments_that_do_not_fit_raise_a_value_error(call):
         with pytest.raises(ValueError) as raised:
             call(x)
         assert isinstance(raised.value, tf.errors.InvalidArgumentError)
+
+
+def test_the_last_element_fills_a_constant():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert session.run(tf.compat.v1.constant([1, 2], shape=[2, 2])).tolist() == [[1, 2], [2, 2]]
+        with pytest.raises(TypeError, match="Expected Tensor's shape"):
+            tf.compat.v1.constant([1, 2], shape=[3], verify_shape=True)
+        with pytest.raises(ValueError, match="Too many elements"):
+            tf.compat.v1.constant([1, 2], shape=[1])
+        with pytest.raises(TypeError, match="Expected Tensor's shape"):
+            tf.constant([1, 2], shape=[3])
+
+
+def test_a_fed_tensor_does_not_run_for_what_depends_on_it():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.int32, [])
+        with tf.control_dependencies([x]):
+            five = tf.constant(5)
+        assert session.run(x * five, {x: np.int64(2)}) == 10
+
+
+def test_name_scopes_outside_of_graphs_name_variables():
+    with tf.compat.v1.name_scope("outer") as scope, tf.compat.v1.name_scope(None, "inner"):
+        assert tf.Variable(1.0, name="v").name == "outer/inner/v:0"
+    assert scope == "outer/"
+
+
+def test_batch_gather_of_a_vector_takes_rows():
+    assert tf.compat.v1.batch_gather([[1, 2], [3, 4]], [1]).numpy().tolist() == [[3, 4]]
+    assert tf.compat.v1.batch_gather([[[1], [2]], [[3], [4]]], [[1], [0]]).numpy().tolist() == [[[2]], [[3]]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tapeflow._src import _core
+from tapeflow._src import _core, module
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.control_flow import disable_control_flow_v2, enable_control_flow_v2
 from tapeflow._src.compat.v1.graph.graph import defaults, get_default_graph
@@ -195,7 +195,8 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
     """
     graph = _core.current_graph()
     if graph is None or not graph.graph_mode:
-        yield f"{name or default_name or ''}/"
+        with module.name_scope((default_name if name is None else name) or "") as scope:
+            yield scope
         return
     if name is None and default_name is None and values is not None:
         raise ValueError(f"At least one of name ({name}) and default_name ({default_name}) must be provided.")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core
 from tapeflow._src.compat.v1.signatures.declaration import Arguments, v1_signature
+from tapeflow._src.namespace import find_public
+from tapeflow._src.types.tensor_shape import as_shape
 
 v1_signature(
     "reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None, seq_dim=None, batch_dim=None)",
@@ -56,10 +63,29 @@ v1_signature(
     "tuple",
     example="tf.compat.v1.tuple([1, 2], 'n') => [1, 2]",
 )
+
+
+def _constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False) -> Any:
+    """A constant. In a graph the last element fills what is missing of `shape`, unless the shape is verified."""
+    constant = find_public("constant")
+    if shape is None or _core.is_tensor(value) or not _core.is_tracing():
+        return constant(value, dtype=dtype, shape=shape, name=name)
+    given, wanted = _core.convert_to_tensor(value, dtype, None, "constant"), as_shape(shape)
+    values, count = given.numpy(), wanted.num_elements() or 0
+    if verify_shape and values.shape != tuple(wanted.as_list()):
+        raise TypeError(f"Expected Tensor's shape: {wanted}, but got {given.shape}.")
+    if values.size > count:
+        raise ValueError(f"Too many elements provided. Takes at most {count}, but got {values.size}")
+    if 0 < values.size < count:
+        flat = values.reshape(-1)
+        values = np.append(flat, np.repeat(flat[-1:], count - values.size))
+    return constant(values, dtype=given.dtype, shape=shape, name=name)
+
+
 v1_signature(
     "constant(value, dtype=None, shape=None, name='Const', verify_shape=False)",
     "constant",
-    ignored=["verify_shape"],
+    function=_constant,
     example="tf.compat.v1.constant(1, verify_shape=True) => 1",
 )
 v1_signature(

@@ -70,7 +70,10 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
            [3]], dtype=int32)>
     """
     indices = convert_to_tensor(indices)
-    return find_public("gather")(params, indices, axis=-1, batch_dims=indices.shape.rank - 1, name=name)
+    if indices.shape.rank is None:
+        raise ValueError("batch_gather does not allow indices with unknown shape.")
+    batch_dims = indices.shape.rank - 1
+    return find_public("gather")(params, indices, axis=batch_dims, batch_dims=batch_dims, name=name)
 
 
 @public("compat.v1.sparse_to_dense")

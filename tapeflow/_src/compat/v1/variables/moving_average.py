@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from tapeflow._src import _core, primitives
@@ -58,7 +59,7 @@ class ExponentialMovingAverage:
         """Moves the averages of the variables, or begins them; in a graph, the operation that does."""
         variables = list(trainable_variables() if var_list is None else var_list)
         updates = []
-        with name_scope(self._name):
+        with name_scope(self._name) if session_graph() is not None else nullcontext():
             for variable in variables:
                 updates.extend(self._moved(variable))
         return None if _core.current_graph() is None else group(*updates)
