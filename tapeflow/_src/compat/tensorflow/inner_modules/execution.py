@@ -130,7 +130,7 @@ def make_attr(attr_type: int | list[int], value: Any) -> Any:
     elif attr_type == NUMBER_BY_KIND["type"]:
         return as_dtype(value)
     elif attr_type == NUMBER_BY_KIND["shape"]:
-        return as_shape(value).as_proto()
+        return as_shape(value).as_proto()  # type: ignore[attr-defined]
     return nest.map_structure(lambda v: v.encode() if isinstance(v, str) else v, value)
 
 
