@@ -291,3 +291,13 @@ def test_a_branch_without_results_beside_one_that_assigns():
     assert step(tf.constant(False)) is None
     assert v.numpy() == 11
     assert w.numpy() == 2.0
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32])
+@pytest.mark.parametrize(("method", "expected"), [("scatter_mul", [14, 9, 360]), ("scatter_div", [3, 9, 10])])
+def test_repeated_rows_multiply_in_graphs(dtype, method, expected):
+    slices = tf.IndexedSlices(tf.constant([2, 2, 3], dtype), tf.constant([0, 2, 2]))
+    for wrap in (lambda f: f, tf.function):
+        v = tf.Variable([7, 9, 60], dtype=dtype)
+        wrap(lambda v=v: [getattr(v, method)(slices)][:0])()
+        assert v.numpy().astype(int).tolist() == expected

@@ -333,9 +333,13 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         places = primitives.ExpandDims(indices, -1)
         if who in _SCATTER_BY_METHOD:
             return self.assign(_SCATTER_BY_METHOD[who](old, places, updates))
-        rows = primitives.GatherV2(old, indices, 0, 0)
-        rows = rows * updates if who == "scatter_mul" else rows / updates
-        return self.assign(primitives.TensorScatterUpdate(old, places, rows))
+        rows = primitives.GatherV2(old, indices, 0, 0)  # it checks the indices, too
+        factors = primitives.BroadcastTo(updates, primitives.Shape(rows))
+        product = primitives.UnsortedSegmentProd(factors, indices, primitives.Shape(old)[0])  # 1 where nothing is
+        if who == "scatter_mul":
+            return self.assign(old * product)
+        exact = self.dtype.is_floating or self.dtype.is_complex
+        return self.assign(old / product if exact else old // product)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Variable:
         """Adds rows; repeated ones add up."""

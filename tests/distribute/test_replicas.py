@@ -103,6 +103,36 @@ def test_copies_of_a_variable(pair):
     assert not pair.extended.variable_created_in_scope(tf.Variable(1.0))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_scattered_rows_are_merged(pair, wrap):
+    aggregations = tf.VariableAggregation
+    expected = {"NONE": [4.0, 5.0], "SUM": [6.0, 6.0], "MEAN": [4.5, 4.5], "ONLY_FIRST_REPLICA": [4.0, 4.0]}
+    for name, rows in expected.items():
+        with pair.scope():
+            v = tf.Variable(tf.fill([3], 3.0), aggregation=aggregations[name])
+        slices = tf.IndexedSlices(tf.constant([7.0]), tf.constant([0]))
+        pair.run(wrap(lambda v=v: [v.scatter_add(tf.IndexedSlices([number() + 1.0], [2]))][:0]))
+        assert parts(v) == [[3.0, 3.0, row] for row in rows]
+        wrap(lambda v=v, s=slices: [v.scatter_mul(s)][:0])()  # outside of replicas, in all of them
+        assert [part[0] for part in parts(v)] == [21.0, 21.0]
+        if name in ("SUM", "MEAN"):
+            with pytest.raises(NotImplementedError, match="scatter_max is only supported"):
+                pair.run(lambda v=v, s=slices: v.scatter_max(s))
+    with pair.scope():
+        v = tf.Variable([1.0], synchronization=tf.VariableSynchronization.ON_READ)
+    with pytest.raises(NotImplementedError, match="doesn't support `scatter_add`"):
+        v.scatter_add(slices)
+
+
+def test_reductions_over_several_axes(pair):
+    values = pair.run(lambda: tf.reshape(tf.range(6.0), [2, 3]) * (number() + 1.0))
+    assert float(pair.reduce("MEAN", values, axis=(0, 1))) == 3.75
+    assert float(pair.reduce("SUM", values, axis=(0, -1))) == 45.0
+    for reduce in (lambda: pair.reduce("SUM", values, axis=(0, 2)), lambda: pair.gather(values, axis=2)):
+        with pytest.raises(ValueError, match="out of range for `value` with rank 2"):
+            reduce()
+
+
 @pytest.mark.parametrize("traced", [False, True])
 def test_values_merged_in_a_branch(pair, traced):
     with pair.scope():

@@ -25,6 +25,35 @@ def test_default_strategy():
         _ = strategy.extended.worker_devices
 
 
+def test_run_of_the_default_strategy():
+    strategy = tf.distribute.get_strategy()
+    replica = tf.distribute.get_replica_context
+
+    def merge(strategy, x):
+        return tf.distribute.in_cross_replica_context(), strategy.reduce("SUM", x, axis=None)
+
+    assert strategy.run(lambda: replica().merge_call(merge, args=(2.0,))) == (True, 2.0)
+
+    def enter():
+        with strategy.scope() as entered:
+            return entered is strategy
+
+    assert strategy.run(enter)
+    with pytest.raises(RuntimeError, match="requires being in cross-replica context"):
+        strategy.run(lambda: strategy.reduce("SUM", 1.0, axis=None))
+    with pytest.raises(ValueError, match="positional args must be a list or tuple"):
+        strategy.run(lambda x: x, args=3)
+    with pytest.raises(ValueError, match="'MAX' is not a valid ReduceOp"):
+        strategy.reduce("MAX", 1.0, axis=None)
+
+    def step(x):
+        if x > 0.0:  # converted by autograph
+            x = -x
+        return x
+
+    assert float(tf.function(lambda x: strategy.run(step, args=(x,)))(tf.constant(2.0))) == -2.0
+
+
 def test_replica_context():
     context = tf.distribute.get_replica_context()
     assert context.strategy is tf.distribute.get_strategy()

@@ -42,6 +42,7 @@ def as_reduce_op(reduce_op: Any) -> ReduceOp:
 
 
 _SUM = (ReduceOp.SUM, "SUM")
+_IN_REPLICA = "Method requires being in cross-replica context, use get_replica_context().merge_call()"
 
 
 @public("distribute.ReplicaContext")
@@ -103,12 +104,16 @@ class ReplicaContext:
 def require_cross_replica_context(strategy: Any) -> None:
     """Raises TensorFlow's error in a replica, and in the scope of another strategy."""
     current = get_strategy()
-    if current is _default[0] or strategy is _default[0]:
+    if strategy is _default[0]:
+        if get_replica_context() is strategy._contexts[0]:  # in its `run`
+            raise RuntimeError(_IN_REPLICA)
+        return
+    if current is _default[0]:
         return
     if current is not strategy:
         raise RuntimeError(f"Mixing different tf.distribute.Strategy objects: {current} is not {strategy}")
     if get_replica_context() is not None:
-        raise RuntimeError("Method requires being in cross-replica context, use get_replica_context().merge_call()")
+        raise RuntimeError(_IN_REPLICA)
 
 
 class _Places(local):
@@ -144,6 +149,15 @@ class inside:  # noqa: N801  a context manager
 
     def __exit__(self, *exception: object) -> None:
         _places.stack.pop()
+
+
+class merging(inside):  # noqa: N801  a context manager
+    """A block outside of replicas, of the default strategy too: the function of a merge runs in it."""
+
+    __slots__ = ()
+
+    def __init__(self, strategy: Any) -> None:
+        self._place = (strategy, None)
 
 
 class updating:  # noqa: N801  a context manager

@@ -16,7 +16,7 @@ from tapeflow._src import _core, variables
 from tapeflow._src.control_flow.branches import trace_branches
 from tapeflow._src.control_flow.joint import Branches, MergeInBranch, joint
 from tapeflow._src.control_flow.tracing import FuncGraph
-from tapeflow._src.distribute.context import ReplicaContext, _places, inside
+from tapeflow._src.distribute.context import ReplicaContext, _places, inside, merging
 from tapeflow._src.distribute.values import regroup, select
 from tapeflow._src.function.autograph.conversion import convert
 from tapeflow._src.function.function import Function
@@ -228,6 +228,6 @@ def merge(strategy: Any, function: Callable[..., Any], args: Any, kwargs: Any) -
     """`function(strategy, *args)` for all replicas at once, called in each of them."""
     replica = getattr(_places, "replica_thread", None)
     if replica is None or replica.context.strategy is not strategy:
-        with inside(strategy, None):
+        with merging(strategy):
             return function(strategy, *args, **kwargs)
     return replica.merge(_Merge(function, args, kwargs))

@@ -219,6 +219,8 @@ class Strategy:
         """Calls `fn` in each replica, with its parts of the arguments; gives the results of this process's replicas."""
         if not isinstance(args, (list, tuple)):
             raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
+        if not callable(fn):
+            raise ValueError(f"Strategy.run: `fn` must be callable; got {fn!r}")
         with self.scope():
             return replicas.run_replicas(self._contexts, fn, tuple(args), kwargs or {})
 
@@ -340,6 +342,9 @@ class Strategy:
         parts = [convert_to_tensor(part) for part in self.experimental_local_results(leaf)]
         if isinstance(leaf, DistributedValues) and any(part.shape.rank == 0 for part in parts):
             raise ValueError("Strategy.gather: values must have at least one dimension; got scalars")
+        rank = parts[0].shape.rank
+        if rank is not None and not -rank <= axis < rank:
+            raise ValueError(f"Strategy.gather: `axis` = {axis} out of range for `value` with rank {rank}")
         here = parts[0] if len(parts) == 1 else primitives.ConcatV2(parts, axis)
         return here if self._group.size == 1 else _gather_along(self._group, here, axis)
 
@@ -441,13 +446,17 @@ class DefaultStrategy(Strategy):
     def _devices(self, what: str) -> tuple[str, ...]:
         raise RuntimeError(f"{what}() method unsupported by default tf.distribute.Strategy.")
 
-    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
-        """Calls `fn`."""
-        return fn(*args, **kwargs) if kwargs else fn(*args)
+    def scope(self) -> AbstractContextManager[Any]:
+        """A block in which no other strategy is in force."""
+        return inside(self, None)
 
     def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
         """The value, summed or averaged along the axis."""
-        return value if axis is None else super().reduce(reduce_op, value, axis)
+        if axis is not None:
+            return super().reduce(reduce_op, value, axis)
+        require_cross_replica_context(self)
+        as_reduce_op(reduce_op)
+        return value
 
     def _reduce(self, operation: ReduceOp, value: Any, options: Any) -> Any:
         return value
@@ -491,10 +500,13 @@ def _along_axis(value: Any, axis: Any, operation: ReduceOp) -> tuple[Any, Any]:
     rank = value.shape.rank
     if rank == 0 and axis in (0, -1):
         return value, convert_to_tensor(1.0)
-    if rank is not None and isinstance(axis, int) and not -rank <= axis < rank:
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    if rank is not None and not all(-rank <= one < rank for one in axes):
         raise ValueError(f"Strategy.reduce: `axis` = {axis} out of range for `value` with rank {rank}")
-    count = primitives.Shape(value)[axis]
-    return primitives.Sum(value, axis), cast(count, float32)
+    shape, count = primitives.Shape(value), convert_to_tensor(1)
+    for one in axes:
+        count = count * shape[one]
+    return primitives.Sum(value, axes), cast(count, float32)
 
 
 def _gather_along(group: Communicator, value: Any, axis: int) -> Any:

@@ -16,6 +16,7 @@ from tapeflow._src.distribute.values import DistributedValues, DistributedVariab
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregation
 from tapeflow._src.types.enums import VariableSynchronization
+from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Reference, Tensor
 
 
@@ -29,6 +30,20 @@ def merged(strategy: Any, value: Any, aggregation: VariableAggregation, name: st
     return strategy._all_reduce(
         operation, convert_to_tensor(value), None, f"all_reduce of the assignment to variable {name}"
     )
+
+
+def _merged_rows(strategy: Any, rows: IndexedSlices, aggregation: VariableAggregation, name: str) -> Any:
+    """The rows that all replicas scatter, one after the other."""
+    values, indices = convert_to_tensor(rows.values), convert_to_tensor(rows.indices)
+    if aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
+        return IndexedSlices(strategy._from_first_replica(values), strategy._from_first_replica(indices))
+    if aggregation == VariableAggregation.NONE:
+        return rows
+    operation = ReduceOp.MEAN if aggregation == VariableAggregation.MEAN else ReduceOp.SUM
+    return strategy._all_reduce(operation, IndexedSlices(values, indices), None, f"all_gather of rows of {name}")
+
+
+_NOT_LINEAR = ("scatter_min", "scatter_max", "scatter_update")  # they cannot be merged by a sum or mean
 
 
 class MirroredVariable(variables.Variable, DistributedVariable):
@@ -75,13 +90,25 @@ class MirroredVariable(variables.Variable, DistributedVariable):
         """Subtracts from the value in all replicas."""
         return self._assign("assign_sub", delta)
 
-    def _update_rows(self, indices: Any, values: Any, who: str) -> Any:
-        own = super()._update_rows
-        if context.get_replica_context() is not None or context.is_updating():
-            return own(indices, values, who)
-        own(indices, values, who)
-        for copy in self._copies:
-            copy._update_rows(indices, values, who)
+    def _scatter(self, slices: Any, who: str, *combine: Any) -> Any:
+        own, strategy = super()._scatter, self._distribute_strategy
+        if context.is_updating() or not isinstance(slices, IndexedSlices):
+            return own(slices, who, *combine)
+        if who in _NOT_LINEAR and self.aggregation in (VariableAggregation.SUM, VariableAggregation.MEAN):
+            raise NotImplementedError(
+                f"{who} is only supported for mirrored variable (variable created within certain "
+                "`tf.distribute.Strategy` scope) with NONE or `ONLY_FIRST_REPLICA` aggregation, got: "
+                f"{self.aggregation}."
+            )
+        replica = context.get_replica_context()
+        if replica is not None and replica.strategy is strategy:
+            slices = _merged_rows(strategy, slices, self.aggregation, self.name)
+            with context.updating():
+                return own(slices, who, *combine)
+        with context.updating():
+            own(slices, who, *combine)
+            for copy in self._copies:
+                copy._scatter(slices, who, *combine)
         return self
 
     @property
@@ -256,7 +283,7 @@ class SyncOnReadVariable(DistributedVariable):
 
 def _no_aggregation() -> ValueError:
     return ValueError(
-        "Could not convert from `tf.VariableAggregation` VariableAggregationV2.NONE to`tf.distribute.ReduceOp` type"
+        "Could not convert from `tf.VariableAggregation` VariableAggregation.NONE to`tf.distribute.ReduceOp` type"
     )
 
 
@@ -267,6 +294,15 @@ def _operator(name: str) -> Callable[..., Any]:
     return apply
 
 
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(self: SyncOnReadVariable, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"Variables with `synchronization=ON_READ` doesn't support `{name}`")
+
+    return refuse
+
+
+for _name in ("add", "sub", "mul", "div", "min", "max", "update"):
+    setattr(SyncOnReadVariable, f"scatter_{_name}", _refused(f"scatter_{_name}"))
 for _name in Tensor.OVERLOADABLE_OPERATORS:
     setattr(SyncOnReadVariable, _name, _operator(_name))
 for _name in ("__float__", "__int__", "__bool__", "__index__", "__len__", "__iter__", "__format__"):
