@@ -1,12 +1,14 @@
 """`tf.distribute` with one replica: what TensorFlow's default strategy gives."""
 
 import importlib
+import io
 import json
 
 import pytest
 
 import tapeflow as tf
 from tapeflow._src.distribute import collectives
+from tapeflow._src.distribute.launcher import _Prefixed
 
 
 def test_default_strategy():
@@ -325,3 +327,19 @@ def test_messages_of_one_tensor_and_of_none():
         (total,) = collectives.all_reduce(group, [value])
         assert total.dtype == value.dtype and total.shape == value.shape
         assert tf.reduce_all(total == value + value)
+
+
+def test_output_of_a_worker_is_written_line_by_line():
+    class Pieces(io.StringIO):
+        def write(self, text):
+            pieces.append(text)
+            return super().write(text)
+
+    pieces: list[str] = []
+    stream = _Prefixed(Pieces(), 3)
+    print("a", "b", file=stream)
+    print("c\nd", file=stream)
+    assert pieces == ["[3] a b\n", "[3] c\n", "[3] d\n"]
+    print("begun", end="", file=stream, flush=True)
+    print(" and ended\rnext", file=stream)
+    assert pieces[3:] == ["[3] begun", " and ended\r", "[3] next\n"]

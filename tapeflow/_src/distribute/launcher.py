@@ -103,21 +103,28 @@ class _Prefixed(io.TextIOBase):
     """A stream whose lines begin with the number of the process."""
 
     def __init__(self, stream: TextIO, rank: int) -> None:
-        self._stream, self._prefix, self._starts_line = stream, f"[{rank}] ", True
+        self._stream, self._prefix = stream, f"[{rank}] "
+        self._begun, self._starts_line = "", True  # a line without its end, and whether nothing of it is written
 
     encoding = property(lambda self: self._stream.encoding)
     buffer = property(lambda self: self._stream.buffer)
 
     def write(self, text: str) -> int:
-        lines = text.splitlines(keepends=True)
-        for line in lines:
-            self._stream.write(self._prefix + line if self._starts_line else line)
-            self._starts_line = line.endswith(("\n", "\r"))
-        if lines and self._starts_line:
-            self._stream.flush()
+        lines = (self._begun + text).splitlines(keepends=True)
+        self._begun = "" if not lines or lines[-1].endswith(("\n", "\r")) else lines.pop()
+        if lines:  # in one piece: launchers mix what processes write piece by piece
+            self._pass_on("".join([*lines[:1], *(self._prefix + line for line in lines[1:])]))
+            self._starts_line = True
         return len(text)
 
+    def _pass_on(self, text: str) -> None:
+        self._stream.write(self._prefix + text if self._starts_line else text)
+        self._stream.flush()
+
     def flush(self) -> None:
+        if self._begun:
+            self._pass_on(self._begun)
+            self._begun, self._starts_line = "", False
         self._stream.flush()
 
     def isatty(self) -> bool:
