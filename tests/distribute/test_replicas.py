@@ -124,6 +124,36 @@ def test_scattered_rows_are_merged(pair, wrap):
         v.scatter_add(slices)
 
 
+def test_a_loaded_function_reads_the_copy_of_its_replica(pair, tmp_path):
+    module = tf.Module()
+    module.w = tf.Variable(2.0)
+    module.f = tf.function(lambda x: x * module.w, input_signature=[tf.TensorSpec([], tf.float32)])
+    tf.saved_model.save(module, str(tmp_path))
+    with pair.scope():
+        loaded = tf.saved_model.load(str(tmp_path))
+
+    def step():
+        loaded.w.assign(number() + 1.0)
+        with tf.GradientTape() as tape:
+            y = loaded.f(tf.constant(3.0)) ** 2
+        return y, tape.gradient(y, loaded.w)
+
+    for run in (step, tf.function(step)):
+        y, gradient = pair.run(run)
+        assert parts(y) == [9.0, 36.0] and parts(gradient) == [18.0, 36.0]
+
+
+def test_variables_of_no_strategy_are_refused(pair):
+    outside = tf.Variable(1.0, name="outside")
+    for update in (pair.extended.update, lambda *args: pair.run(pair.extended.update, args)):
+        with pytest.raises(AssertionError, match="'outside:0' was not created in the scope of the strategy"):
+            update(outside, lambda v: v.assign_add(1.0))
+    with pytest.raises(RuntimeError, match="Need to be inside"):
+        pair.extended.colocate_vars_with(outside)
+    with pair.scope(), pytest.raises(RuntimeError, match="Mixing different"):
+        tf.distribute.MirroredStrategy(["CPU:0"]).extended.colocate_vars_with(outside)
+
+
 def test_reductions_over_several_axes(pair):
     values = pair.run(lambda: tf.reshape(tf.range(6.0), [2, 3]) * (number() + 1.0))
     assert float(pair.reduce("MEAN", values, axis=(0, 1))) == 3.75

@@ -16,6 +16,7 @@ from tapeflow._src.distribute.context import (
     as_reduce_op,
     get_replica_context,
     get_strategy,
+    has_strategy,
     inside,
     require_cross_replica_context,
     set_default,
@@ -60,6 +61,12 @@ class StrategyExtended:
     def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
         """Calls `fn(var, *args)` for each copy of a variable in this process. Without `group`, gives a tuple."""
         strategy, kwargs = self._strategy, kwargs or {}
+        if strategy.num_replicas_in_sync > 1 and not isinstance(var, DistributedVariable):
+            raise AssertionError(
+                f"Strategy.extended.update: the variable {getattr(var, 'name', var)!r} was not created in the scope of "
+                "the strategy, so its replicas would differ. Create variables, models and optimizers inside "
+                "`with strategy.scope():`."
+            )
         if not isinstance(var, DistributedVariable) or strategy._replicas_here == 1:
             with updating():
                 result = fn(var, *select(args, 0), **select(kwargs, 0))
@@ -87,6 +94,13 @@ class StrategyExtended:
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
         """A block in which new variables are kept with another one: all are kept by the process."""
+        current = get_strategy()
+        if current is not self._strategy and max(current.num_replicas_in_sync, self._strategy.num_replicas_in_sync) > 1:
+            if has_strategy():
+                raise RuntimeError(
+                    f"Mixing different tf.distribute.Strategy objects: {current} is not {self._strategy}"
+                )
+            raise RuntimeError(f'Need to be inside "with strategy.scope()" for {self._strategy}')
         return nullcontext()
 
     def variable_created_in_scope(self, v: Any) -> bool:
@@ -446,9 +460,11 @@ class DefaultStrategy(Strategy):
     def _devices(self, what: str) -> tuple[str, ...]:
         raise RuntimeError(f"{what}() method unsupported by default tf.distribute.Strategy.")
 
-    def scope(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def scope(self) -> Iterator[Any]:
         """A block in which no other strategy is in force."""
-        return inside(self, None)
+        with inside(self, None):
+            yield self
 
     def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
         """The value, summed or averaged along the axis."""

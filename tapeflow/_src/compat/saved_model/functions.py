@@ -56,7 +56,10 @@ class RestoredTrace:
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """What the graph gives: at once, or in the graph that is being traced."""
         leaves = nest.flatten([list(args), kwargs], expand_composites=True)
-        tensors = [leaf for leaf in leaves if isinstance(leaf, _core.Tensor)]
+        return self.run_flat([leaf for leaf in leaves if isinstance(leaf, _core.Tensor)])
+
+    def run_flat(self, tensors: list[Any]) -> Any:
+        """What the graph gives for tensors."""
         return self.packed(self.library.call(self.name, [*tensors, *self._captures()], self._resources))
 
     def packed(self, tensors: list[Any]) -> Any:
@@ -147,9 +150,12 @@ class RestoredFunction(Function):
         if _core.get_run_eagerly():
             return self.python_function(*args, **kwargs)
         call = self._signature.bind(args, kwargs)
-        trace = self._trace_by_key.get(call.key)
-        if trace is not None:
-            return trace.concrete.call_flat(call.tensors)
+        if _core.current_place()[2]:  # a replica of a strategy: it reads its own copies of variables
+            trace, tensors, _ = self._match(call)
+            return trace.run_flat(tensors)
+        known = self._trace_by_key.get(call.key)
+        if known is not None:
+            return known.concrete.call_flat(call.tensors)
         trace, tensors, exact = self._match(call)
         if exact:
             self._trace_by_key[call.key] = trace
