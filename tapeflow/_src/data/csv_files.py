@@ -133,8 +133,10 @@ class CsvDataset(Dataset):
             columns = [i for i in range(len(first)) if i not in set(exclude_cols)]
         super().__init__(CsvRows(names, record_defaults, columns, header, compression_type, dialect, na_value))
 
-    def _then(self, pipe: Any) -> Any:
-        return Dataset(pipe, self._options)
+    def _then(self, pipe: Any, *others: Any) -> Any:
+        made = Dataset(pipe, self._options)
+        made._made_of = [self, *others]
+        return made
 
 
 def _inferred(fields: list[str], na_value: str) -> DType:

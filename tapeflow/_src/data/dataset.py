@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.files import matching_files
@@ -79,6 +82,12 @@ class _Named(Pipe):
         return UNKNOWN if iteration is None else from_handle(iteration.value(self._handle))._pipe.count()
 
 
+def _merged_options(datasets: list[Dataset]) -> Options | None:
+    """The options of several datasets together; None if none has any."""
+    given = [dataset._options for dataset in datasets if dataset._options is not None]
+    return functools.reduce(Options.merge, given) if given else None
+
+
 def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Iteration], list[Any]]) -> list[Any]:
     """The tensors that `compute` gives for an iteration: now, or in the graph that is built."""
     if not _core.is_tracing():
@@ -103,9 +112,17 @@ class Dataset(Transformations, CompositeTensor):
     def __init__(self, pipe: Pipe, options: Options | None = None) -> None:
         self._pipe, self._options = pipe, options
         self._handle: Any = None
+        self._access_seeds: dict[int, list[Any]] = {}  # with which elements are found by number
+        self._made_of: list[Dataset] = []
 
-    def _then(self, pipe: Pipe) -> Any:
-        return type(self)(pipe, self._options)
+    def _then(self, pipe: Pipe, *others: Any) -> Any:
+        made = type(self)(pipe, _merged_options([self, *others]))
+        made._made_of = [self, *others]
+        return made
+
+    def _inputs(self) -> list[Dataset]:
+        """The datasets of which this one is made."""
+        return self._made_of
 
     # ---- what it is
 
@@ -150,12 +167,16 @@ class Dataset(Transformations, CompositeTensor):
 
     def options(self) -> Options:
         """The settings of the dataset."""
-        return self._options or Options()
+        found = Options().merge(self._options or Options())
+        found._freeze()
+        return found
 
     def with_options(self, options: Options, name: str | None = None) -> Any:
         """The dataset with settings; `deterministic` says whether parallel stages keep the order of elements."""
         merged = options if self._options is None else self._options.merge(options)
-        return type(self)(ordering.Configured(self._pipe, options.deterministic), merged)
+        made = type(self)(ordering.Configured(self._pipe, options.deterministic), merged)
+        made._made_of = [self]
+        return made
 
     # ---- iterating
 
@@ -198,12 +219,14 @@ class Dataset(Transformations, CompositeTensor):
         """The element with a number, which takes the elements before it."""
         symbols = [*self._pipe.all_symbols(), *([index] if _core.is_symbolic(index) else [])]
 
-        def compute(iteration: Iteration) -> list[Any]:
-            place = int(iteration.leaf(index))
+        def compute(fresh: Iteration) -> list[Any]:
+            place = int(fresh.leaf(index))
+            iteration = Iteration(fresh.values, self._access_seeds)  # one order for all numbers
             elements = iter(self._pipe.begin(iteration)) if place >= 0 else iter(())
             found = next(itertools.islice(elements, max(place, 0), None), None)
             if found is None:
                 raise OutOfRangeError.of(f"Index out of range [0, {self._counted('at')}): {place}")
+            self._access_seeds = iteration.drawn
             return tensors_of(found)
 
         found = _compute(symbols, self._pipe.specs, compute)
@@ -366,7 +389,10 @@ class Dataset(Transformations, CompositeTensor):
                 "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` objects. "
                 "Python `list` is not supported and you should use `tuple` instead."
             )
-        return cls(ordering.Zipped(nest.map_structure(lambda dataset: dataset._pipe, given)))
+        pipe = ordering.Zipped(nest.map_structure(lambda dataset: dataset._pipe, given))
+        made = cls(pipe, _merged_options(nest.flatten(given)))
+        made._made_of = nest.flatten(given)
+        return made
 
     @classmethod
     def choose_from_datasets(cls, datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = True) -> Any:
@@ -498,6 +524,28 @@ class NumpyIterator:
 
     def __next__(self) -> Any:
         return self._pack(tuple(map(_as_numpy, self._cursor.next())))
+
+    next = __next__
+
+    def save(self) -> bytes:
+        """Where the iterator is: how many elements were taken, and with which seeds."""
+        return self._cursor.state().astype("<i8").tobytes()
+
+    def restore(self, state: Any) -> None:
+        """Goes to where the iterator was when `save` gave this state."""
+        given = state.numpy() if _core.is_tensor(state) else state
+        self._cursor = self._cursor.begun_at(np.frombuffer(given, "<i8"))
+
+    # ---- in checkpoints
+
+    _checkpoint_attribute = "ITERATOR_STATE"
+
+    def _checkpoint_value(self) -> np.ndarray:
+        return self._cursor.state()
+
+    def _restore_checkpoint_value(self, value: np.ndarray) -> None:
+        if value.dtype.kind == "i" and value.size:
+            self._cursor = self._cursor.begun_at(value)
 
 
 def _as_numpy(leaf: Any) -> Any:

@@ -6,6 +6,7 @@ elements of one kind.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
@@ -88,12 +89,36 @@ class Cursor:
                 again.next()
         return again
 
-    def begun_anew(self, place: int) -> Cursor:
-        """A new iteration, after so many elements."""
-        cursor = Cursor(self._pipe, Iteration(self._iteration.values))
-        for _ in range(place):
-            cursor.next()
+    def state(self) -> np.ndarray:
+        """How many elements were taken; then for each stage that drew seeds its number, the state of their source, and
+        how many it drew and which."""
+        numbers = [self.drawn]
+        for number, stage in enumerate(self._pipe.stages()):
+            pairs = self._iteration.drawn.get(id(stage))
+            if pairs:
+                source: Any = stage._source  # type: ignore[attr-defined]
+                numbers += [number, *source.state, len(pairs), *[seed for pair in pairs for seed in pair]]
+        return np.array(numbers, np.int64)
+
+    def begun_at(self, state: np.ndarray) -> Cursor:
+        """A new iteration, after the elements and with the seeds of a state."""
+        rest = iter(state.reshape(-1).tolist())
+        count, stages, seeds = next(rest), list(self._pipe.stages()), dict[int, Any]()
+        for number in rest:
+            source = (next(rest, 0), next(rest, 0), next(rest, 0))
+            flat = list(itertools.islice(rest, 2 * next(rest, 0)))
+            stage: Any = stages[number] if number < len(stages) else None
+            if hasattr(stage, "_source"):  # unless the dataset has become another one
+                seeds[id(stage)] = zip(flat[::2], flat[1::2])
+                stage._source.go_on_from(source)
+        cursor = Cursor(self._pipe, Iteration(self._iteration.values, seeds))
+        for _ in range(count):
+            if next(cursor, None) is None:
+                break
         return cursor
+
+    def __next__(self) -> Leaves:
+        return self.next()
 
     def finish(self) -> None:
         """Lets go of everything that is not needed to run again."""
@@ -201,17 +226,17 @@ class Iterator(CompositeTensor):
 
         return _core.call_python(evaluate, [self._handle_tensor()], dtypes, shapes, None, True)
 
-    # ---- in checkpoints: how many elements were taken
+    # ---- in checkpoints: how many elements were taken, and with which seeds
 
     _checkpoint_attribute = "ITERATOR_STATE"
 
     def _checkpoint_value(self) -> np.ndarray:
         assert self._cursor is not None
-        return np.array(self._cursor.drawn)
+        return self._cursor.state()
 
     def _restore_checkpoint_value(self, value: np.ndarray) -> None:
-        if self._cursor is not None and value.ndim == 0:
-            self._cursor = self._cursor.begun_anew(int(value))
+        if self._cursor is not None and value.dtype.kind == "i" and value.size:
+            self._cursor = self._cursor.begun_at(value)
 
     def __autograph_rows__(self) -> Rows:
         """The rest of the elements as the rows of a loop in a graph."""

@@ -1,4 +1,4 @@
-"""`tf.data.Options`: settings of TensorFlow's runtime. They are accepted, kept and merged; nothing depends on them."""
+"""`tf.data.Options`: settings of datasets, kept and merged. Only `deterministic` has an effect."""
 
 from __future__ import annotations
 
@@ -74,7 +74,18 @@ class _Settings:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._names and name not in self._groups:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        if self.__dict__.get("_frozen"):
+            raise ValueError(
+                "Mutating `tf.data.Options()` returned by `tf.data.Dataset.options()` has no effect. Use "
+                "`tf.data.Dataset.with_options(options)` to set or update dataset options."
+            )
         self._set[name] = value
+
+    def _freeze(self) -> None:
+        """Lets nobody change these settings any more."""
+        self.__dict__["_frozen"] = True
+        for group in self._groups:
+            self._set[group]._freeze()
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._set == other._set
@@ -86,6 +97,8 @@ class _Settings:
         for name, value in other._set.items():
             if name in self._groups:
                 self._set[name]._take(value)
+            elif isinstance(value, list) and isinstance(self._set.get(name), list):
+                self._set[name] = [*self._set[name], *value]
             else:
                 self._set[name] = value
 
@@ -147,7 +160,7 @@ class ServiceOptions(_Settings):
 
 @public("data.Options", "compat.v1.data.Options")
 class Options(_Settings):
-    """Settings of a dataset: accepted, and without effect.
+    """Settings of a dataset. `deterministic` says whether parallel stages keep the order; others have no effect.
 
     >>> options = tf.data.Options()
     >>> options.deterministic = True
@@ -156,7 +169,7 @@ class Options(_Settings):
     """
 
     _names = (
-        "dataset_name", "deterministic", "experimental_deterministic", "experimental_external_state_policy",
+        "dataset_name", "deterministic", "experimental_external_state_policy",
         "experimental_slack", "experimental_symbolic_checkpoint", "experimental_warm_start", "framework_type",
     )  # fmt: skip
     _groups = MappingProxyType(
@@ -168,6 +181,12 @@ class Options(_Settings):
             "threading": ThreadingOptions,
         }
     )
+
+    def __getattr__(self, name: str) -> Any:
+        return super().__getattr__("deterministic" if name == "experimental_deterministic" else name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__("deterministic" if name == "experimental_deterministic" else name, value)
 
     @property
     def experimental_threading(self) -> ThreadingOptions:

@@ -14,8 +14,10 @@ from tapeflow._src.namespace import public
 class _FileDataset(Dataset):
     """A dataset that is read from files; what is made of it is a plain dataset."""
 
-    def _then(self, pipe: Any) -> Any:
-        return Dataset(pipe, self._options)
+    def _then(self, pipe: Any, *others: Any) -> Any:
+        made = Dataset(pipe, self._options)
+        made._made_of = [self, *others]
+        return made
 
 
 class _VariableLengthDataset(_FileDataset):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -12,14 +13,22 @@ from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.iterator import Cursor, Iterator
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.sources import spec_of_types
-from tapeflow._src.data.pipes.structure import common_spec, map_leaves
+from tapeflow._src.data.pipes.structure import map_leaves
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.passing import group
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import bool_
 from tapeflow._src.types.errors import FailedPreconditionError, NotFoundError
 from tapeflow._src.types.tensor_shape import TensorShape
 
+_MANY_CALLS = 32
+_CALLED_OFTEN = (
+    "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
+    "`Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and eventual "
+    "resource exhaustion. If this is the case, restructure your code to call `next_element = iterator.get_next()` once "
+    "outside the loop, and use `next_element` as the input to some computation that is invoked inside the loop."
+)
 _numbers = itertools.count()
 _iterator_by_handle: WeakValueDictionary[bytes, SessionIterator] = WeakValueDictionary()
 
@@ -42,6 +51,8 @@ class SessionIterator(Iterator):
         self._pipe, self._one_shot = pipe, one_shot
         self._cursor_by_session: WeakKeyDictionary[Any, Cursor] = WeakKeyDictionary()
         self._initializer: Any = None
+        self._handle_string: Any = None
+        self._calls = 0  # of `get_next`
         self._handle = f"iterator_{next(_numbers)}".encode()
         _iterator_by_handle[self._handle] = self
 
@@ -65,7 +76,7 @@ class SessionIterator(Iterator):
         """The operation that puts the iterator at the beginning of its dataset."""
         if self._one_shot or self._pipe is None:
             raise ValueError(
-                "Iterator does not have an initializer. This means it was likely created using "
+                "The iterator does not have an initializer. This means it was likely created using "
                 "`tf.data.Dataset.make_one_shot_iterator()`. For an initializable iterator, use "
                 "`tf.data.Dataset.make_initializable_iterator()` instead."
             )
@@ -75,8 +86,29 @@ class SessionIterator(Iterator):
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Any:
         """The operation that puts the iterator at the beginning of a dataset."""
-        common_spec(self._element_spec, dataset.element_spec, "make_initializer")
+        self._check_elements(dataset)
         return self._beginning(dataset._pipe)
+
+    def _check_elements(self, dataset: Dataset) -> None:
+        """Raises unless the iterator may give the elements of a dataset."""
+        nest.assert_same_structure(self._element_spec, dataset.element_spec)
+        types, shapes, classes = self.output_types, self.output_shapes, self.output_classes
+        if nest.flatten(classes) != nest.flatten(get_legacy_output_classes(dataset)):
+            raise TypeError(
+                f"Expected output classes {classes!r} but got dataset with output classes "
+                f"{get_legacy_output_classes(dataset)!r}."
+            )
+        if nest.flatten(types) != nest.flatten(get_legacy_output_types(dataset)):
+            raise TypeError(
+                f"Expected output types {types!r} but got dataset with output types "
+                f"{get_legacy_output_types(dataset)!r}."
+            )
+        pairs = zip(nest.flatten(self._element_spec), nest.flatten(dataset.element_spec))
+        if not all(wanted.shape.is_compatible_with(given.shape) for wanted, given in pairs):
+            raise TypeError(
+                f"Expected output shapes compatible with {shapes!r} but got dataset with output shapes "
+                f"{get_legacy_output_shapes(dataset)!r}."
+            )
 
     def _beginning(self, pipe: Pipe) -> Any:
         symbols = pipe.all_symbols()
@@ -107,7 +139,16 @@ class SessionIterator(Iterator):
 
     def string_handle(self, name: str | None = None) -> Any:
         """A string that stands for the iterator: fed to one of `from_string_handle`, it says whose elements to give."""
-        return convert_to_tensor(self._handle)
+        if self._handle_string is None:
+            self._handle_string = convert_to_tensor(self._handle)
+        return self._handle_string
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, as tensors of the graph; one call serves all runs of a session."""
+        self._calls += 1
+        if self._calls > _MANY_CALLS:
+            warnings.warn(_CALLED_OFTEN, stacklevel=2)
+        return super().get_next(name)
 
     @staticmethod
     def from_string_handle(

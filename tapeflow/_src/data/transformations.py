@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.data.options import AUTOTUNE
-from tapeflow._src.data.pipes import batching, choosing, flattening, mapping, ordering, sources
+from tapeflow._src.data.pipes import batching, choosing, flattening, mapping, ordering, padding, sources
 from tapeflow._src.data.pipes.buckets import Bucketed
 from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.data.pipes.sampling import Resampled
@@ -22,7 +22,7 @@ class Transformations:
     _pipe: Pipe
     _preserves_count = True  # `map` gives as many elements as it takes; in TensorFlow 1 its function may end them
 
-    def _then(self, pipe: Pipe) -> Any:
+    def _then(self, pipe: Pipe, *others: Any) -> Any:
         raise NotImplementedError
 
     # ---- order
@@ -61,7 +61,7 @@ class Transformations:
 
     def concatenate(self, dataset: Any, name: str | None = None) -> Any:
         """The elements of this dataset, then those of another one."""
-        return self._then(ordering.Joined(self._pipe, dataset._pipe))
+        return self._then(ordering.Joined(self._pipe, dataset._pipe), dataset)
 
     def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
         """Elements with their numbers.
@@ -111,7 +111,7 @@ class Transformations:
         >>> dataset.get_single_element()
         [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
         """
-        pipe = batching.PaddedBatched(self._pipe, batch_size, padded_shapes, padding_values, drop_remainder)
+        pipe = padding.PaddedBatched(self._pipe, batch_size, padded_shapes, padding_values, drop_remainder)
         return self._then(pipe)
 
     def ragged_batch(

@@ -13,15 +13,14 @@ from tapeflow._src import _core
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count, known
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, gathered, row, row_count, stacked, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.primitives import ConcatV2
-from tapeflow._src.types import nest, nest_paths
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import DataLossError, InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
-from tapeflow._src.types.tensor_spec import NoneTensorSpec, TensorSpec
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 class Batching(Pipe):
@@ -38,7 +37,7 @@ class Batching(Pipe):
         )
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        groups = _Groups(self.inputs[0].begin(iteration), iteration.number(self._size), self._drops)
+        groups = Groups(self.inputs[0].begin(iteration), iteration.number(self._size), self._drops)
         return map(self.together, groups)
 
     @property
@@ -59,13 +58,13 @@ class Batching(Pipe):
         return before // size if self._drops else -(-before // size)
 
 
-class _Groups:
+class Groups:
     """Elements, `size` at a time. After an error it goes on with a new group."""
 
     def __init__(self, elements: Iterator[Leaves], size: int, drops: bool) -> None:
         self._elements, self._size, self._drops = elements, size, drops
 
-    def __iter__(self) -> _Groups:
+    def __iter__(self) -> Groups:
         return self
 
     def __next__(self) -> list[Leaves]:
@@ -185,110 +184,6 @@ class SparseBatched(Batching):
         return (SparseTensor(indices, values, [len(arrays), *map(int, sizes)]),)
 
 
-class PaddedBatched(Batching):
-    """Batches of elements that are padded to one shape."""
-
-    name = "_PaddedBatchDataset"
-
-    def __init__(self, before: Pipe, size: Any, shapes: Any, values: Any, drops: Any) -> None:
-        if not all(isinstance(spec, TensorSpec | NoneTensorSpec) for spec in before.specs):
-            raise TypeError("`padded_batch` is only supported for datasets that produce tensor elements.")
-        self._shapes = _padded_shapes(before, shapes)
-        self._values = _padding_values(before, values)
-        shape = iter(self._shapes)
-
-        def batch(spec: Any, length: int | None) -> Any:
-            return TensorSpec(TensorShape([length]).concatenate(next(shape)), spec.dtype)
-
-        super().__init__(before, size, drops, batch)
-
-    def together(self, group: list[Leaves]) -> Leaves:
-        columns = zip(zip(*group), self._shapes, self._values)
-        return tuple([_padded(parts, shape, value, i) for i, (parts, shape, value) in enumerate(columns)])
-
-
-def _padded_shapes(before: Pipe, shapes: Any) -> list[TensorShape]:
-    if shapes is None:
-        for spec in before.specs:
-            if spec.shape.rank is None:
-                raise ValueError("You must provide `padded_shapes` argument because component has unknown rank.")
-        return [spec.shape for spec in before.specs]
-    flat = nest_paths.flatten_up_to(before.spec, shapes, check_types=False) if nest.is_nested(before.spec) else [shapes]
-    found = []
-    for spec, shape in zip(before.specs, flat):
-        if _core.is_tensor(shape) or isinstance(shape, np.ndarray):
-            shape = np.asarray(shape).tolist()
-        if isinstance(shape, int):
-            shape = [shape]
-        shape = as_shape([None if size in (-1, None) else size for size in as_shape_list(shape)])
-        if spec.shape.rank is not None and spec.shape.rank != shape.rank:
-            raise ValueError(
-                f"The padded shape {tuple(shape.as_list())} is not compatible with the shape "
-                f"{tuple(spec.shape.as_list())} of the corresponding input component."
-            )
-        for padded, own in zip(shape.as_list(), spec.shape.as_list() if spec.shape.rank is not None else []):
-            if padded is not None and own is not None and padded < own:
-                raise ValueError(
-                    f"The padded shape {tuple(shape.as_list())} is not compatible with the shape "
-                    f"{tuple(spec.shape.as_list())} of the corresponding input component."
-                )
-        found.append(shape)
-    return found
-
-
-def as_shape_list(shape: Any) -> list[Any]:
-    """The sizes of a shape in any of the forms in which programs give it; -1 stays."""
-    return shape.as_list() if isinstance(shape, TensorShape) else list(shape)
-
-
-def _padding_values(before: Pipe, values: Any) -> list[Any]:
-    if values is None or not nest.is_nested(values):
-        flat = [values] * len(before.specs)
-    else:
-        flat = nest_paths.flatten_up_to(before.spec, values, check_types=False)
-    found = []
-    for spec, value in zip(before.specs, flat):
-        if value is None:
-            value = b"" if spec.dtype.name == "string" else np.zeros([], spec.dtype.as_numpy_dtype)
-        elif _core.is_tensor(value) and value.dtype != spec.dtype:
-            raise TypeError(f"Padding value should be of type {spec.dtype.name}; got {value.dtype.name}.")
-        own = convert_to_tensor(value)
-        if (own.dtype.is_floating and not spec.dtype.is_floating) or (own.dtype.name == "string") != (
-            spec.dtype.name == "string"
-        ):
-            raise TypeError(
-                f"Invalid `padding_values`. `padding_values` values type {own.dtype!r} does not match type "
-                f"{spec.dtype!r} of the corresponding input component."
-            )
-        tensor = convert_to_tensor(value, spec.dtype)
-        if tensor.shape.rank != 0:
-            raise ValueError(f"Padding value should be a scalar; got shape {tensor.shape}.")
-        found.append(tensor)
-    return found
-
-
-def _padded(parts: tuple[Any, ...], shape: TensorShape, value: Any, number: int) -> Any:
-    largest = [max(sizes) for sizes in zip(*[part.shape.as_list() for part in parts])]
-    if len(largest) != shape.rank:
-        raise InvalidArgumentError.of(
-            f"All elements in a batch must have the same rank as the padded shape for component{number}: expected rank "
-            f"{shape.rank} but got element with rank {len(largest)}",
-        )
-    sizes = [own if given is None else given for own, given in zip(largest, shape.as_list())]
-    if any(own > size for own, size in zip(largest, sizes)):
-        raise DataLossError.of(
-            f"Attempted to pad to a smaller size than the input element. Component {number} has shape {largest}, the "
-            f"padded shape is {sizes}.",
-        )
-    rows = []
-    for part in parts:
-        own = part.shape.as_list()
-        if own != sizes:
-            part = pad(part, [[0, size - length] for size, length in zip(sizes, own)], constant_values=value)
-        rows.append(part)
-    return stacked(rows, TensorSpec(sizes, parts[0].dtype), number)
-
-
 class Unbatched(Pipe):
     """The rows of each element."""
 
@@ -327,6 +222,15 @@ class Unbatched(Pipe):
         return UNKNOWN if before < 0 or size is None else before * size
 
 
+def _whole_parts(before: Pipe, size: Any) -> int | None:
+    """The batch size, if all batches before have one size that it divides."""
+    shapes = [getattr(spec, "shape", None) for spec in before.specs]
+    sizes = {shape[0] for shape in shapes if shape is not None and shape.rank} - {None}
+    if len(sizes) != 1 or _core.is_symbolic(size) or int(size) <= 0:
+        return None
+    return None if sizes.pop() % int(size) else int(size)
+
+
 class Rebatched(Batching):
     """Batches of another size, of elements that are batches already."""
 
@@ -334,12 +238,13 @@ class Rebatched(Batching):
 
     def __init__(self, before: Pipe, size: Any, drops: Any) -> None:
         def batch(spec: Any, length: int | None) -> Any:
-            return batched_spec(unbatched_spec(spec), length)
+            return batched_spec(unbatched_spec(spec), fixed if length is None else length)
 
         self._in_turn = None if _core.is_symbolic(size) or np.ndim(size) == 0 else [int(one) for one in size]
         if self._in_turn is not None and (min(self._in_turn, default=0) < 0 or not any(self._in_turn)):
             raise InvalidArgumentError.of(f"Batch sizes must not be negative, nor all 0; got {self._in_turn}.")
         same = self._in_turn is None or len(set(self._in_turn)) == 1
+        fixed = _whole_parts(before, self._in_turn[0] if self._in_turn else size) if same else None
         super().__init__(before, max(self._in_turn) if self._in_turn else size, bool(drops) and same, batch)
         self._drops = bool(drops)
 

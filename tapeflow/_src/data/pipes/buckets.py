@@ -6,7 +6,8 @@ import bisect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tapeflow._src.data.pipes.batching import Batched, PaddedBatched, as_shape_list
+from tapeflow._src.data.pipes.batching import Batched
+from tapeflow._src.data.pipes.padding import PaddedBatched, as_shape_list
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, unbatched_spec
 from tapeflow._src.data.pipes.traced import Traced

@@ -9,9 +9,9 @@ from typing import Any
 
 from tapeflow._src.data.options import AUTOTUNE
 from tapeflow._src.data.pipes.background import Ahead, processors
-from tapeflow._src.data.pipes.pipe import UNKNOWN, Iteration, Pipe, as_count
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_element, map_leaves, spec_of_leaf
-from tapeflow._src.data.pipes.traced import Traced, check_integer, in_user_function, out_of_bounds
+from tapeflow._src.data.pipes.traced import Traced, in_user_function, integer_function, out_of_bounds
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
@@ -183,10 +183,8 @@ class GroupedByWindow(Pipe):
         dataset: Callable[[Pipe], Any],
         window: Callable[[Any, list[Leaves]], Pipe],
     ) -> None:
-        self._key = Traced(key, before.spec, "group_by_window")
-        check_integer(self._key, "key_func")
-        self._size = Traced(window_size, self._key.spec, "group_by_window")
-        check_integer(self._size, "window_size_func")
+        self._key = integer_function(key, before.spec, "group_by_window", "key_func")
+        self._size = integer_function(window_size, self._key.spec, "group_by_window", "window_size_func")
         part_spec = spec_of_leaf(dataset(window(before.spec, [])))
         self._reduce = Traced(reduce, (self._key.spec, part_spec), "group_by_window")
         self._inner = self._reduce.inner()
@@ -212,6 +210,9 @@ class GroupedByWindow(Pipe):
         for key in sorted(group_by_key):
             yield from self._reduced(iteration, convert_to_tensor(key, int64), group_by_key[key][1])
 
+    def count(self) -> int:
+        return INFINITE if self.inputs[0].count() == INFINITE else UNKNOWN
+
     def _reduced(self, iteration: Iteration, key: Any, group: list[Leaves]) -> Iterator[Leaves]:
         part = self._dataset(self._window(self.inputs[0].spec, group))
         yield from self._inner.begin(self._reduce.inner_run(iteration, (key, part)))
@@ -223,8 +224,7 @@ class GroupedByReducer(Pipe):
     name = "_GroupByReducerDataset"
 
     def __init__(self, before: Pipe, key: Callable[..., Any], init: Any, reduce: Any, finalize: Any) -> None:
-        self._key = Traced(key, before.spec, "group_by_reducer")
-        check_integer(self._key, "key_func")
+        self._key = integer_function(key, before.spec, "group_by_reducer", "key_func")
         self._init = Traced(init, self._key.spec, "group_by_reducer")
         state = nest.pack_sequence_as(self._init.spec, self._init.specs)
         self._reduce, spec = trace_with_state(reduce, state, before.spec, "reduce", lambda result: result)

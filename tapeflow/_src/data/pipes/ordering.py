@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tapeflow._src.data.pipes.background import Ahead
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, known
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Order, Pipe, as_count, count_in, known
 from tapeflow._src.data.pipes.seeds import SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, common_spec
 from tapeflow._src.data.snapshots import has_elements, saved_elements, write_elements
@@ -135,12 +135,12 @@ class Shuffled(Reordered):
         self._size = as_count(buffer_size, "buffer_size")
         if known(self._size) is not None and self._size < 1 and self._size != UNKNOWN:
             raise InvalidArgumentError.of("buffer_size must be greater than zero or UNKNOWN_CARDINALITY")
-        super().__init__(before, self._size)
         self._source = SeedSource(seed, changes)
+        super().__init__(before, self._size, *self._source.symbols)
 
-    def draw_seeds(self) -> tuple[int, int]:
+    def draw_seeds(self, iteration: Iteration) -> tuple[int, int]:
         """The seeds of the next iteration."""
-        return self._source.draw()
+        return self._source.draw(iteration)
 
     def advance(self, iteration: Iteration) -> None:
         iteration.seeds(self)  # what is before begins with the first element
@@ -237,6 +237,7 @@ class Repeated(Pipe):
 
     As in TensorFlow, a read past the last of several repetitions begins one more: seeds are drawn for it.
     Only a shuffle directly before is spared, with which TensorFlow makes one operation; identity pipes do not count.
+    Endless repetitions end with an empty one; of a shuffle, only if it is the first.
     """
 
     name = "_RepeatDataset"
@@ -256,15 +257,15 @@ class Repeated(Pipe):
         return itertools.chain.from_iterable(self._repetitions(iteration))
 
     def _repetitions(self, iteration: Iteration) -> Iterator[Iterator[Leaves]]:
-        before = self.inputs[0]
+        before, seen = self.inputs[0], False
         for _ in self._rounds(iteration):
             elements = before.begin(iteration)
             first = next(elements, None)
-            if first is None:
-                if iteration.number(self._count) < 0:
-                    return
-                continue
-            yield itertools.chain((first,), elements)
+            if first is not None:
+                seen = True
+                yield itertools.chain((first,), elements)
+            elif iteration.number(self._count) < 0 and not (seen and isinstance(before, Shuffled)):
+                return
         self._end(iteration)
 
     def _end(self, iteration: Iteration) -> None:
@@ -388,27 +389,33 @@ class Cached(Pipe):
         self._kept: list[Any] | None = None
         self._table: Leaves = ()
 
-    def _keeping(self, items: Iterable[Any]) -> Iterator[Any]:
-        seen = []
+    def _keeping(self, items: Iterable[Any], iteration: Iteration) -> Iterator[Any]:
+        seen, whole = [], count_in(self.inputs[0], iteration)
         for item in items:
             seen.append(item)
+            if len(seen) == whole:  # whoever knows their number need not ask for one more
+                self._keep(seen)
             yield item
-        self._kept = seen
+        if self._kept is None:
+            self._keep(seen)
+
+    def _keep(self, items: list[Any]) -> None:
+        self._kept = items
         if self._folder:
-            write_elements(self._folder, self.spec, seen)
+            write_elements(self._folder, self.spec, items)
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if self.indexed:
             return self.order(iteration).elements()
         if self._kept is None and self._folder and has_elements(self._folder):
             self._kept = saved_elements(self._folder)[1]
-        return iter(self._kept) if self._kept is not None else self._keeping(self.inputs[0].begin(iteration))
+        return iter(self._kept) if self._kept is not None else self._keeping(self.inputs[0].begin(iteration), iteration)
 
     def order(self, iteration: Iteration) -> Order:
         if self._kept is not None:
             return Order(self._table, self._kept)
         self._table, places = self.inputs[0].order(iteration)
-        return Order(self._table, self._keeping(places))
+        return Order(self._table, self._keeping(places, iteration))
 
     def advance(self, iteration: Iteration) -> None:
         if self._kept is None:

@@ -25,14 +25,17 @@ class Iteration:
     An iteration can be repeated: with the seeds that another iteration drew, all elements come in the same order again.
     """
 
-    __slots__ = ("_repeats", "deterministic", "drawn", "held", "root", "states", "values")
+    __slots__ = ("_replay", "deterministic", "drawn", "held", "root", "states", "values")
 
-    def __init__(self, values: Mapping[int, Any] | None = None, drawn: dict[int, list[Any]] | None = None) -> None:
+    def __init__(
+        self, values: Mapping[int, Any] | None = None, seeds: Mapping[int, Iterable[tuple[int, int]]] | None = None
+    ) -> None:
         self.values: Mapping[int, Any] = values or {}
-        self._repeats = drawn is not None
         self.states: dict[int, list[Any]] = {}  # where the random streams of functions stand in this iteration
         self.held: list[Any] = []  # what must live as long as the iteration
-        self.drawn: dict[int, list[Any]] = {k: list(v) for k, v in drawn.items()} if drawn else {}
+        # Seeds by the identity of the pipe: those to be used first, and those that were.
+        self._replay: dict[int, Iterator[tuple[int, int]]] = {k: iter(v) for k, v in (seeds or {}).items()}
+        self.drawn: dict[int, list[tuple[int, int]]] = {}
         self.deterministic: bool | None = None  # what `tf.data.Options` say of the order of elements
         self.root: Pipe | None = None  # the last stage, over which it goes
 
@@ -58,19 +61,18 @@ class Iteration:
 
     def seeds(self, pipe: Any) -> tuple[int, int]:
         """The seeds of one pass of a pipe that draws them."""
-        if self._repeats and self.drawn.get(id(pipe)):
-            found: tuple[int, int] = self.drawn[id(pipe)].pop(0)
-            return found
-        seeds: tuple[int, int] = pipe.draw_seeds()
-        if not self._repeats:
-            self.drawn.setdefault(id(pipe), []).append(seeds)
+        replay = self._replay.get(id(pipe))
+        seeds = None if replay is None else next(replay, None)
+        if seeds is None:
+            seeds = pipe.draw_seeds(self)
+        self.drawn.setdefault(id(pipe), []).append(seeds)
         return seeds
 
     def within(self, tensors: Sequence[Any], values: Sequence[Any]) -> Iteration:
         """This iteration, with the values of further symbolic tensors."""
         inner = Iteration()
         inner.values = {**self.values, **{id(t): v for t, v in zip(tensors, values)}}
-        inner.drawn, inner.held, inner._repeats = self.drawn, self.held, self._repeats
+        inner.drawn, inner.held, inner._replay = self.drawn, self.held, self._replay
         inner.states, inner.deterministic, inner.root = self.states, self.deterministic, self.root
         return inner
 
@@ -150,23 +152,20 @@ class Pipe:
 
     def all_symbols(self) -> list[Any]:
         """The symbolic tensors of this pipe and of those before it, each once."""
-        found: dict[int, Any] = {}
+        found = {id(tensor): tensor for pipe in self.stages() for tensor in pipe.symbols}
+        return list(found.values())
+
+    def stages(self) -> Iterator[Pipe]:
+        """This pipe and those before it, always in the same order; a pipe that is used twice comes twice."""
         waiting: list[Pipe] = [self]
         while waiting:  # without recursion: chains may be long
             pipe = waiting.pop()
-            found.update((id(tensor), tensor) for tensor in pipe.symbols)
+            yield pipe
             waiting += reversed(pipe.inputs)
-        return list(found.values())
 
     def runs_python(self) -> bool:
         """Whether this pipe or one before it calls functions of Python."""
-        waiting: list[Pipe] = [self]
-        while waiting:
-            pipe = waiting.pop()
-            if pipe.calls_python:
-                return True
-            waiting += pipe.inputs
-        return False
+        return any(pipe.calls_python for pipe in self.stages())
 
 
 def chain_too_long(who: str) -> ResourceExhaustedError:

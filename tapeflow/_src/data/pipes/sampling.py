@@ -44,6 +44,7 @@ class RandomChoices(SeededPipe):
         with np.errstate(divide="ignore"):
             self._logits = convert_to_tensor(np.log(array)[None].astype(np.float32))
         self._source = SeedSource(seed, bool(rerandomize))
+        self.symbols += self._source.symbols
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         words = random_words(iteration.seeds(self))
@@ -75,7 +76,8 @@ class Resampled(SeededPipe):
         self._source = SeedSource(seed, True)
         if nest.is_nested(self._class.spec):
             raise TypeError("The `class_func` must return a single tensor.")
-        super().__init__((self._class.spec, before.spec), before, symbols=self._class.symbols)
+        symbols = [*self._class.symbols, *self._source.symbols]
+        super().__init__((self._class.spec, before.spec), before, symbols=symbols)
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         words = random_words(iteration.seeds(self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from random import SystemRandom
 from typing import Any
@@ -45,11 +46,15 @@ class SeedSource:
     """The seeds of the iterations of one dataset: the same for each iteration, or two numbers of a stream for each."""
 
     def __init__(self, seed: Any, changes: bool) -> None:
-        first, second = _seeds_for(None if seed is None else int(seed))
+        self.symbols = [seed] if _core.is_symbolic(seed) else []
+        self._changes = changes
+        self._source_by_seed: dict[int, SeedSource] = {}  # if the seed is known only when an iteration begins
+        first, second = _seeds_for(None if seed is None or self.symbols else int(seed))
         if first is None:
             first, second = SystemRandom().randrange(_LIMIT), SystemRandom().randrange(_LIMIT)
         self._seeds = (first, second)
-        self._words = random_words(self._seeds, 64) if changes else None
+        self._words: Iterator[int] | None = random_words(self._seeds, 64) if changes else None
+        self._drawn = 0
 
     @property
     def seeds(self) -> tuple[int, int]:
@@ -59,11 +64,30 @@ class SeedSource:
     def begin_at(self, seeds: tuple[int, int]) -> None:
         """Begins the stream of other seeds."""
         self._seeds = seeds
+        self._drawn = 0
         if self._words is not None:
             self._words = random_words(seeds, 64)
 
-    def draw(self) -> tuple[int, int]:
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """What the stream began with, and how many iterations drew from it."""
+        return (*self._seeds, self._drawn)
+
+    def go_on_from(self, state: tuple[int, int, int]) -> None:
+        """Goes on with the seeds that come after a state."""
+        self.begin_at(state[:2])
+        self._drawn = state[2]
+        if self._words is not None:
+            self._words = itertools.islice(self._words, 2 * state[2], None)
+
+    def draw(self, iteration: Iteration) -> tuple[int, int]:
         """The seeds of the next iteration."""
+        if self.symbols:
+            seed = int(iteration.value(self.symbols[0]))
+            if seed not in self._source_by_seed:
+                self._source_by_seed[seed] = SeedSource(seed, self._changes)
+            return self._source_by_seed[seed].draw(iteration)
+        self._drawn += 1
         if self._words is None:
             return self._seeds
         return next(self._words), next(self._words)
@@ -74,9 +98,9 @@ class SeededPipe(Pipe):
 
     _source: SeedSource
 
-    def draw_seeds(self) -> tuple[int, int]:
+    def draw_seeds(self, iteration: Iteration) -> tuple[int, int]:
         """The seeds of the next iteration."""
-        return self._source.draw()
+        return self._source.draw(iteration)
 
     def advance(self, iteration: Iteration) -> None:
         iteration.seeds(self)

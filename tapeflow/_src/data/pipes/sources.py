@@ -130,14 +130,27 @@ class RandomNumbers(SeededPipe):
     name = "_RandomDataset"
 
     def __init__(self, seed: Any, rerandomize: bool | None) -> None:
-        super().__init__(TensorSpec([], int64))
         self._source = SeedSource(seed, bool(rerandomize))
+        super().__init__(TensorSpec([], int64), symbols=self._source.symbols)
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         return ((convert_to_tensor(word, int64),) for word in random_words(iteration.seeds(self)))
 
     def count(self) -> int:
         return INFINITE
+
+
+class _Yielded:
+    """The elements of a generator. After one that does not fit it goes on with the next."""
+
+    def __init__(self, pipe: Generated, iterator: Iterator[Any]) -> None:
+        self._pipe, self._iterator = pipe, iterator
+
+    def __iter__(self) -> _Yielded:
+        return self
+
+    def __next__(self) -> Leaves:
+        return self._pipe.next_of(self._iterator)
 
 
 class Generated(Pipe):
@@ -161,21 +174,20 @@ class Generated(Pipe):
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         args = [iteration.value(arg).numpy() for arg in self._args]
-        iterator = iter(self._generator(*args))
-        while True:
-            stage = _core.swap_stage(None)
-            try:
-                element = self._checked(next(iterator))
-            except StopIteration:
-                return
-            except OpError:
-                raise
-            except Exception as error:
-                kind = InvalidArgumentError if isinstance(error, TypeError | ValueError) else UnknownError
-                raise kind(None, None, f"{type(error).__name__}: {error}") from error
-            finally:
-                _core.swap_stage(stage)
-            yield element
+        return _Yielded(self, iter(self._generator(*args)))
+
+    def next_of(self, iterator: Iterator[Any]) -> Leaves:
+        """The next element of the generator, checked; errors of Python are errors of operations."""
+        stage = _core.swap_stage(None)
+        try:
+            return self._checked(next(iterator))
+        except (StopIteration, OpError):
+            raise
+        except Exception as error:
+            kind = InvalidArgumentError if isinstance(error, TypeError | ValueError) else UnknownError
+            raise kind(None, None, f"{type(error).__name__}: {error}") from error
+        finally:
+            _core.swap_stage(stage)
 
     def _checked(self, value: Any) -> Leaves:
         if not nest.is_nested(self.spec):

@@ -60,7 +60,8 @@ def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
         return type(structure)(*[map_leaves(function, getattr(structure, name)) for name in names])
     if hasattr(type(structure), "__tf_flatten__"):
         metadata, components = structure.__tf_flatten__()
-        return type(structure).__tf_unflatten__(metadata, tuple([map_leaves(function, part) for part in components]))
+        parts = [map_leaves(function, part) for part in components]
+        return structure.__tf_unflatten__(metadata, tuple(parts))  # a class method, or a method
     return function(structure)
 
 

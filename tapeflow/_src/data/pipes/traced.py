@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, cast
 
+import numpy as np
+
 from tapeflow._src import _core
 from tapeflow._src.control_flow.tracing import FuncGraph, building
 from tapeflow._src.data.handles import tensors_of
@@ -16,9 +18,11 @@ from tapeflow._src.data.pipes.structure import Leaves, all_dense, as_leaf, map_l
 from tapeflow._src.function.autograph.conversion import convert, user_traceback
 from tapeflow._src.function.escape import refused_while_tracing
 from tapeflow._src.function.function import Function
+from tapeflow._src.ops.arrays.conversion import cast as cast_to
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.random.seeds import seeded_streams
 from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError, OpError
 
 
@@ -196,11 +200,19 @@ class Bound(Pipe):
         return count_in(self._inner, self._iteration)
 
 
-def check_integer(traced: Traced, what: str) -> None:
-    """Raises unless the function gives one int64."""
-    spec = traced.spec
-    if nest.is_nested(spec) or getattr(spec, "dtype", None) is None or spec.dtype.name != "int64" or spec.shape.rank:
-        raise ValueError(f"Invalid `{what}`. `{what}` must return a single `tf.int64` scalar tensor, but got {spec}.")
+def integer_function(function: Callable[..., Any], spec: Any, who: str, what: str) -> Traced:
+    """The traced function, which gives one number, as int64."""
+    converted: Any = function if isinstance(function, Function) else convert(function)
+
+    def as_int64(*element: Any) -> Any:
+        found = converted(*element)
+        return cast_to(found, int64) if _core.is_tensor(found) or isinstance(found, int | np.generic) else found
+
+    traced = Traced(as_int64, spec, who)
+    found = traced.spec
+    if nest.is_nested(found) or getattr(found, "dtype", None) != int64 or found.shape.rank:
+        raise ValueError(f"Invalid `{what}`. `{what}` must return a single `tf.int64` scalar tensor, but got {found}.")
+    return traced
 
 
 def out_of_bounds(message: str) -> InvalidArgumentError:

@@ -19,7 +19,10 @@ def splits_tensor(splits: Any, dtype: Any = None) -> Any:
     """Splits, lengths or row ids as a tensor of int64, or of int32 if they are one already."""
     if dtype is None:
         dtype = splits.dtype if _core.is_tensor(splits) and splits.dtype == int32 else int64
-    return cast(convert_to_tensor(splits, dtype_hint=dtype), dtype)
+    found = cast(convert_to_tensor(splits, dtype_hint=dtype), dtype)
+    if found.shape.rank is None:  # it can only be a vector
+        found.set_shape([None])
+    return found
 
 
 def splits_from_lengths(lengths: Any) -> Tensor:

@@ -111,6 +111,10 @@ class Fetches:
             names = [attribute.name for attribute in item.__attrs_attrs__]
             inner = [self._visit(getattr(item, name)) for name in names]
             return lambda values: type(item)(*(part(values) for part in inner))
+        if hasattr(type(item), "__tf_flatten__"):
+            metadata, components = item.__tf_flatten__()
+            inner = [self._visit(part) for part in components]
+            return lambda values: item.__tf_unflatten__(metadata, tuple([part(values) for part in inner]))
         if isinstance(item, IndexedSlices):
             return self._visit_parts(IndexedSlicesValue, (item.values, item.indices, item.dense_shape))
         if isinstance(item, SparseTensor):
