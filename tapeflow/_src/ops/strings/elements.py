@@ -26,6 +26,13 @@ def string_tensor(x: Any) -> Any:
     return tensor
 
 
+def as_ragged(x: Any) -> Any:
+    """A ragged tensor for what a session gave for one; anything else as it is."""
+    if hasattr(x, "nested_row_splits") and not isinstance(x, RaggedTensor):
+        return RaggedTensor.from_nested_row_splits(x.flat_values, x.nested_row_splits)
+    return x
+
+
 def bytes_of(value: Any, argument: str) -> bytes:
     """An argument that is one string."""
     if _core.is_tensor(value):
@@ -48,6 +55,7 @@ def tensor_from(values: list[Any], dtype: Any, shape: Any) -> Tensor:
 
 def map_bytes(x: Any, function: Callable[[bytes], Any], dtype: Any = "string") -> Any:
     """`function` of every element; a ragged tensor keeps its rows."""
+    x = as_ragged(x)
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(map_bytes(x.flat_values, function, dtype))
     tensor = string_tensor(x)

@@ -15,7 +15,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.ops.strings.elements import bytes_of, elements_of, map_bytes, string_tensor, tensor_from
+from tapeflow._src.ops.strings.elements import as_ragged, bytes_of, elements_of, map_bytes, string_tensor, tensor_from
 from tapeflow._src.types.dtypes import as_dtype, float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -222,6 +222,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
 
 def split_rows(x: Any, function: Callable[[bytes], list[Any]], dtype: Any = "string", splits_dtype: Any = int64) -> Any:
     """A row of parts for each string: a vector for a scalar, else a ragged tensor."""
+    x = as_ragged(x)
     if isinstance(x, RaggedTensor):
         return x.with_values(split_rows(x.values, function, dtype, splits_dtype))
     tensor = string_tensor(x)

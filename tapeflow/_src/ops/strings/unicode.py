@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -34,31 +33,43 @@ def _with_byte_order(value: bytes, encoding: str) -> str:
     return f"{encoding}-be" if encoding in marks and not value.startswith(marks[encoding]) else encoding
 
 
-def _decode(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> str:
+_MARK = 0xDC80  # lone surrogates, which no valid text holds: with the length of a malformed sequence added
+
+
+def _mark_malformed(error: UnicodeError) -> tuple[str, int]:
+    """One character for a malformed sequence, which says how long that is."""
+    assert isinstance(error, UnicodeDecodeError)
+    return chr(_MARK + error.end - error.start), error.end
+
+
+codecs.register_error("tapeflow_mark_malformed", _mark_malformed)
+
+
+def _characters(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> list[tuple[str, int]]:
+    """The characters of a text, each with the byte at which it begins."""
     if errors not in ("strict", "replace", "ignore"):
         raise ValueError(f'Value for attr \'errors\' of {errors!r} not in: "strict", "replace", "ignore".')
     if not 0 <= replacement <= 0x10FFFF:
-        raise ValueError(f"replacement_char out of unicode codepoint range; got {replacement}")
+        raise InvalidArgumentError.of(f"replacement_char out of unicode codepoint range; got {replacement}")
+    codec = _with_byte_order(value, _encoding(encoding))
     try:
-        text = value.decode(_with_byte_order(value, _encoding(encoding)), errors)
+        text = value.decode(codec, "strict" if errors == "strict" else "tapeflow_mark_malformed")
     except UnicodeDecodeError as error:
         raise InvalidArgumentError.of(f"Invalid formatting on input string: {error}") from error
-    if errors == "replace" and replacement != 0xFFFD:
-        text = text.replace("\ufffd", chr(replacement))
-    if control:
-        text = "".join(chr(replacement) if unicodedata.category(c) == "Cc" and c not in "\t\n\r" else c for c in text)
-    return text
-
-
-def _offsets(text: str, encoding: str) -> list[int]:
-    sizes = [len(c.encode(encoding)) for c in text]
-    found: list[int] = np.cumsum([0, *sizes])[:-1].tolist()
+    plain = f"{codec}-le" if codec in ("utf-16", "utf-32") else codec  # without a mark of the byte order
+    found, place = [], 0
+    for character in text:
+        malformed = "\udc80" <= character <= "\udfff"
+        if not malformed and not (control and character < " "):
+            found.append((character, place))
+        elif errors != "ignore":
+            found.append((chr(replacement), place))
+        place += ord(character) - _MARK if malformed else len(character.encode(plain))
     return found
 
 
-def _starts(input: Any, encoding: str) -> Any:
-    """The byte at which each character begins."""
-    return split_rows(input, lambda value: _offsets(value.decode(encoding, "replace"), encoding), int64)
+def _decode(value: bytes, encoding: str, errors: str, replacement: int, control: bool) -> str:
+    return "".join([character for character, _ in _characters(value, encoding, errors, replacement, control)])
 
 
 def _decoder(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
@@ -71,12 +82,13 @@ def _decoder(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
         replace_control_characters: bool = False,
         name: str | None = None,
     ) -> Any:
-        def points(value: bytes) -> list[int]:
-            text = _decode(value, input_encoding, errors, replacement_char, replace_control_characters)
-            return [ord(character) for character in text]
+        def characters(value: bytes) -> list[tuple[str, int]]:
+            return _characters(value, input_encoding, errors, replacement_char, replace_control_characters)
 
-        found = split_rows(input, points, int32)
-        return (found, _starts(input, input_encoding)) if with_offsets else found
+        found = split_rows(input, lambda value: [ord(character) for character, _ in characters(value)], int32)
+        if not with_offsets:
+            return found
+        return found, split_rows(input, lambda value: [place for _, place in characters(value)], int64)
 
     return function
 
@@ -90,11 +102,13 @@ def _splitter(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
         replacement_char: int = 65533,
         name: str | None = None,
     ) -> Any:
-        def characters(value: bytes) -> list[bytes]:
-            return [c.encode(input_encoding) for c in _decode(value, input_encoding, errors, replacement_char, False)]
+        def characters(value: bytes) -> list[tuple[str, int]]:
+            return _characters(value, input_encoding, errors, replacement_char, False)
 
-        found = split_rows(input, characters)
-        return (found, _starts(input, input_encoding)) if with_offsets else found
+        found = split_rows(input, lambda value: [c.encode(input_encoding) for c, _ in characters(value)])
+        if not with_offsets:
+            return found
+        return found, split_rows(input, lambda value: [place for _, place in characters(value)], int64)
 
     return function
 

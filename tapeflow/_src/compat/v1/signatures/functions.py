@@ -152,7 +152,7 @@ def _shown(values: Any, limit: int) -> str:
 
 @public("compat.v1.string_split")
 def string_split(
-    source: Any, sep: str | None = None, skip_empty: bool = True, delimiter: str = " ",
+    source: Any, sep: str | None = None, skip_empty: bool = True, delimiter: str | None = " ",
     result_type: str = "SparseTensor", name: str | None = None,
 ) -> Any:  # fmt: skip
     """The words of a vector of texts; each character of `delimiter` (newer: the text `sep`) ends a word.
@@ -160,7 +160,10 @@ def string_split(
     >>> tf.compat.v1.string_split(["a b", "c"]).values.numpy().tolist()
     [b'a', b'b', b'c']
     """
+    if result_type not in ("SparseTensor", "RaggedTensor"):
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
     texts = find_public("convert_to_tensor")(source)
+    delimiter = " " if delimiter is None else delimiter
     ends = [delimiter] if sep is None else [sep]
     if sep is None and len(delimiter) > 1:
         pattern = "[" + re.escape(delimiter) + "]"
@@ -189,8 +192,10 @@ def split(
         raise ValueError("strings.split: exactly one of 'input' and 'source' must be given")
     if result_type not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
-    texts = find_public("convert_to_tensor")(source if input is None else input)
-    if texts.shape.rank == 0:
+    given = source if input is None else input
+    is_ragged = hasattr(given, "nested_row_splits")
+    texts = given if is_ragged else find_public("convert_to_tensor")(given)
+    if not is_ragged and texts.shape.rank == 0:
         texts = find_public("reshape")(texts, [1])
     words = find_public("strings.split")(texts, sep, maxsplit)
     return words.to_sparse() if result_type == "SparseTensor" else words
