@@ -14,14 +14,13 @@ from tapeflow._src.autodiff.black_box import differentiable_call
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.namespace import node_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place, frames
+from tapeflow._src.ops.effects.host_call import CompositionCall, call_with_places, frames
 from tapeflow._src.ops.random.seeds import replayed, snapshot
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import OpError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.symbolic import Refusals
 from tapeflow._src.types.tensor_shape import TensorShape
-from tapeflow._src.types.tensor_spec import CompositeTensor
 
 
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -101,18 +100,7 @@ class _Whole:
     @property
     def raw_call(self) -> CompositionCall:
         """What is written into files for the node."""
-        given = list(self._leaves)
-        for number, place in enumerate(self._places):
-            given[place] = Place(number)
-        rest = iter(given)
-
-        def taken(leaf: Any) -> Any:
-            if not isinstance(leaf, CompositeTensor):
-                return next(rest)
-            return CompositePlace(type(leaf), [next(rest) for _ in nest.flatten(leaf, expand_composites=True)])
-
-        args, kwargs = nest.map_structure(taken, self._structure)
-        return CompositionCall(self._function, tuple(args), kwargs, whole=True)
+        return call_with_places(self._function, self._structure, self._leaves, self._places, effect=False, whole=True)
 
 
 def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
@@ -163,6 +151,14 @@ def _flat(structure: Any) -> list[Any]:
 
 def _ascending(dims: list[int], dtype: Any) -> Any:
     return np.arange(int(np.prod(dims))).reshape(dims).astype(dtype)
+
+
+def _texts(dims: list[int], fill: Callable[..., Any]) -> np.ndarray:
+    """Texts that differ as numbers do: empty, "1", or of several words and numbers."""
+    if fill is not _ascending:
+        return np.full(dims, b"" if fill is np.zeros else b"1", object)
+    words = [f"{i} a,b;c|d/e:f.g-h_{i}\tx\ny".encode() for i in range(int(np.prod(dims)))]
+    return np.array(words, object).reshape(dims)
 
 
 # Numbers for dimensions that are not known, ranks for tensors of which not even that is known, and what fills them.
@@ -246,7 +242,7 @@ def _sample(x: Any, size: Callable[[], int], rank: int, fill: Callable[..., Any]
     """A tensor like `x`, with a number for every dimension that is not known."""
     dims = [size() if d is None else d for d in ([None] * rank if x.shape.rank is None else x.shape)]
     if x.dtype.name == "string":
-        return convert_to_tensor(np.full(dims, b""))
+        return convert_to_tensor(_texts(dims, fill))
     return convert_to_tensor(fill(dims, x.dtype.as_numpy_dtype), dtype=x.dtype)
 
 

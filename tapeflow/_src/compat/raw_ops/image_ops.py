@@ -9,6 +9,10 @@ from tapeflow._src import primitives
 from tapeflow._src.io.codecs import image_files
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.image import boxes, color, resize
+from tapeflow._src.ops.image.distorted_boxes import (
+    sample_distorted_bounding_box,
+    stateless_sample_distorted_bounding_box,
+)
 from tapeflow._src.ops.image.projective import project
 from tapeflow._src.types.dtypes import float32
 
@@ -31,15 +35,25 @@ def _suppress_5(
     x: Any, scores: Any, most: Any, overlap: Any, score: Any, sigma: Any, padded: bool
 ) -> NonMaxSuppressionV5:
     chosen, kept = boxes.non_max_suppression_with_scores(x, scores, most, overlap, score, sigma)
-    count = convert_to_tensor(chosen.shape[0], "int32")
+    count = primitives.Shape(chosen, "int32")[0]
     if padded:
-        missing = [[0, int(most) - chosen.shape[0]]]
-        chosen, kept = (_padded(t, missing) for t in (chosen, kept))
+        missing = primitives.Pack([0, cast(most, "int32") - count], 0)
+        chosen, kept = (primitives.PadV2(t, missing, convert_to_tensor(0, t.dtype)) for t in (chosen, kept))
     return NonMaxSuppressionV5(chosen, kept, count)
 
 
-def _padded(t: Any, paddings: Any) -> Any:
-    return primitives.PadV2(t, [n for pair in paddings for n in pair], convert_to_tensor(0, t.dtype))
+def _distorted_box(
+    size: Any, given: Any, covered: Any, seed: Any, ratios: Any, areas: Any, attempts: int, whole: bool
+) -> Any:
+    ranges = list(ratios), list(areas)
+    return stateless_sample_distorted_bounding_box(size, given, seed, covered, *ranges, attempts, whole)
+
+
+def _distorted_box_2(
+    size: Any, given: Any, covered: Any, seed: int, seed2: int, ratios: Any, areas: Any, attempts: int, whole: bool
+) -> Any:
+    ranges = list(ratios), list(areas)
+    return sample_distorted_bounding_box(size, given, seed or seed2, covered, *ranges, attempts, whole)
 
 
 def _combined(*arguments: Any) -> CombinedNonMaxSuppression:
@@ -145,6 +159,18 @@ ROWS: list[tuple[str, str, Any]] = [
         "NonMaxSuppressionWithOverlaps",
         "overlaps, scores, max_output_size, overlap_threshold, score_threshold",
         "image.non_max_suppression_overlaps",
+    ),
+    (
+        "SampleDistortedBoundingBoxV2",
+        "image_size, bounding_boxes, min_object_covered, seed=0, seed2=0, aspect_ratio_range=[0.75, 1.33], "
+        "area_range=[0.05, 1], max_attempts=100, use_image_if_no_bounding_boxes=False",
+        _distorted_box_2,
+    ),
+    (
+        "StatelessSampleDistortedBoundingBox",
+        "image_size, bounding_boxes, min_object_covered, seed, aspect_ratio_range=[0.75, 1.33], "
+        "area_range=[0.05, 1], max_attempts=100, use_image_if_no_bounding_boxes=False",
+        _distorted_box,
     ),
     ("ResizeArea", "images, size, align_corners=False", "compat.v1.image.resize_area"),
     ("ResizeBicubic", "images, size, align_corners=False, half_pixel_centers=False", _resize(resize.resize_bicubic)),

@@ -142,8 +142,7 @@ def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlengt
         maxlength=None if maxlength < 0 else maxlength,
         binary_output=binary_output,
     )
-    dtype = weights.dtype if weights.shape.num_elements() else "int64"
-    return CountSparseOutput(found.indices, cast(found.values, dtype), found.dense_shape)
+    return CountSparseOutput(found.indices, cast(found.values, weights.dtype), found.dense_shape)
 
 
 def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> RaggedRange:

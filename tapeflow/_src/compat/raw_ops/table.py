@@ -12,6 +12,7 @@ from tapeflow._src.compat.raw_ops import (
     image_ops,
     nn_ops,
     parsing_ops,
+    quantized_ops,
     random_ops,
     sparse_ops,
     text_ops,
@@ -39,6 +40,7 @@ from tapeflow._src.compat.raw_ops.adapters import (
     sparse_to_dense,
     update_slice,
 )
+from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
 from tapeflow._src.compat.raw_ops.operation import RawOperation, operation_by_name
 from tapeflow._src.ops.arrays import sorting, spacing, splitting
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -282,7 +284,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     (
         "MaxPool",
         "input, ksize, strides, padding, explicit_paddings=[], data_format='NHWC'",
-        ("nn.max_pool2d", lambda pool: lambda *parts: pool(*parts[:4], parts[5])),
+        ("nn.max_pool2d", lambda pool: lambda *parts: pool(*parts[:3], explicit_or(*parts[3:5]), parts[5])),
     ),
     ("MaxPoolV2", "input, ksize, strides, padding, data_format='NHWC'", "nn.max_pool2d"),
     ("Maximum", "x, y", "math.maximum"),
@@ -500,6 +502,7 @@ _FAMILIES = (
     text_ops.ROWS,
     parsing_ops.ROWS,
     variable_handles.ROWS,
+    quantized_ops.ROWS,
     variable_updates.ROWS,
 )
 
