@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -293,7 +294,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     def _update_later(self, update: Callable[..., Any], *args: Any) -> Any:
         """A node of the graph that is traced: it changes the variable as `update(*args)` does."""
-        operation = run_later(update, args, {})
+        operation = run_later(functools.partial(update, self), args, {}, update, self)
         graph = _core.current_graph()
         if not any(v is self for v in graph.changing):
             graph.changing = [*graph.changing, self]
@@ -377,7 +378,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     ) -> Variable:
         """Puts rows in place of the old ones, separately in each batch of the leading dimensions."""
         if _core.is_tracing():
-            variable: Variable = self._update_later(self.batch_scatter_update, sparse_delta)
+            variable: Variable = self._update_later(Variable.batch_scatter_update, sparse_delta)
             return variable
         values = np.array(self.numpy())
         indices = np.asarray(sparse_delta.indices)
@@ -522,13 +523,14 @@ class _SliceAssignment:
         variable = self._variable
         if not _core.is_tracing():
             return variable._assign_slice(self._key, value)
-        parts, places = _key_parts(self._key)
-
-        def update(parts: list[Any], value: Any) -> None:
-            variable._assign_slice(_key_from(parts, places), value)
-
-        result: Variable = variable._update_later(update, parts, value)
+        parts, are_slices = _key_parts(self._key)
+        result: Variable = variable._update_later(assign_slice, parts, are_slices, value)
         return result
+
+
+def assign_slice(variable: Variable, parts: list[Any], are_slices: list[bool], value: Any) -> None:
+    """Writes into the part of a variable that an index expression names; see `key_from`."""
+    variable._assign_slice(key_from(parts, are_slices), value)
 
 
 def _key_parts(key: Any) -> tuple[list[Any], list[Any]]:
@@ -540,7 +542,8 @@ def _key_parts(key: Any) -> tuple[list[Any], list[Any]]:
     return parts, [isinstance(item, slice) for item in items]
 
 
-def _key_from(parts: list[Any], are_slices: list[bool]) -> tuple[Any, ...]:
+def key_from(parts: list[Any], are_slices: list[bool]) -> tuple[Any, ...]:
+    """The index expression of these numbers and tensors."""
     rest = iter(parts)
     return tuple([slice(next(rest), next(rest), next(rest)) if is_slice else next(rest) for is_slice in are_slices])
 

@@ -70,28 +70,8 @@ def _gather(n: ExportedNode) -> Any:
     return n.e.one("GatherV2", n[0], n[1], n.tensor(0), batch_dims=n.param(1))
 
 
-@writes("GatherGrad")
-def _gather_gradient(n: ExportedNode) -> Any:
-    if n.param(1) != 0 or n.param(2) != 0:
-        raise n.unsupported("an axis other than 0")
-    shape = n.tensor(0)
-    e = n.e
-    rows = e.one("StridedSlice", shape, e.ints([0]), e.ints([1]), e.ints([1]), shrink_axis_mask=1)
-    inner = e.one("StridedSlice", shape, e.ints([1]), e.ints([0]), e.ints([1]), end_mask=1)
-    flat = e.one("ConcatV2", [e.ints([-1]), _as_int32(e, inner)], e.ints(0))
-    indices = e.one("Reshape", n[1], e.ints([-1]))
-    return e.one("UnsortedSegmentSum", e.one("Reshape", n[0], flat), indices, rows)
-
-
 def _as_int32(e: Emitter, ref: Ref) -> Ref:
     return ref if ref.dtype.name == "int32" else e.one("Cast", ref, DstT="int32")
-
-
-@writes("GatherNd")
-def _gather_nd(n: ExportedNode) -> Any:
-    if n.param(0):
-        raise n.unsupported("batch_dims")
-    return n.e.one("GatherNd", n[0], n[1])
 
 
 @writes("StraightThrough")
@@ -210,10 +190,20 @@ def slice_arguments(n: ExportedNode) -> tuple[list[Ref], dict[str, int]]:
     """Begin, end and strides of TensorFlow's `StridedSlice`, and its masks."""
     if n.op == "GetItem":
         return _key_arguments(n)
+    if any(n.is_computed(place) for place in range(3)):
+        return _computed_slice(n)
     begin, step, count = (np.asarray(n.param(place), np.int64) for place in range(3))
     end = begin + step * count
     mask = sum(1 << i for i, last in enumerate(end) if last < 0)
     return [n.e.ints(begin), n.e.ints(end), n.e.ints(step)], {"end_mask": mask}
+
+
+def _computed_slice(n: ExportedNode) -> tuple[list[Ref], dict[str, int]]:
+    """The same where begin or the number of elements is computed; an end before the first element has no number."""
+    if n.is_computed(1) or min(n.param(1), default=1) < 0:
+        raise n.unsupported("a negative step and a start or size that is computed")
+    begin, step, count = (n.tensor(place) for place in range(3))
+    return [begin, n.e.one("AddV2", begin, n.e.one("Mul", step, count)), step], {}
 
 
 @writes("StridedSliceGrad")
@@ -231,16 +221,18 @@ def _strided_gradient(n: ExportedNode) -> Any:
 def _key_arguments(n: ExportedNode) -> tuple[list[Ref], dict[str, int]]:
     """The key has five numbers for each part: kind (index, slice, ellipsis, new axis), start, stop, step, and a mask
     that says which of start and stop are there."""
-    e = n.e
     kind, value = n._params[0]
     if kind == "n":
-        parts: list[Any] = [list(value[i : i + 5]) for i in range(0, len(value), 5)]
-    else:
-        source = n.source(0)
-        if source is None or source[0] != "Pack":
-            raise n.unsupported("an index that is computed as a whole")
-        parts = [list(source[1][i : i + 5]) for i in range(0, len(source[1]), 5)]
-        parts = [[_number(n, item) for item in part] for part in parts]
+        return key_arguments(n.e, [list(value[i : i + 5]) for i in range(0, len(value), 5)])
+    source = n.source(0)
+    if source is None or source[0] != "Pack":
+        raise n.unsupported("an index that is computed as a whole")
+    parts = [list(source[1][i : i + 5]) for i in range(0, len(source[1]), 5)]
+    return key_arguments(n.e, [[_number(n, item) for item in part] for part in parts])
+
+
+def key_arguments(e: Emitter, parts: list[list[Any]]) -> tuple[list[Ref], dict[str, int]]:
+    """Begin, end, strides and masks for the parts of a key, numbers or references."""
     begin: list[Any] = []
     end: list[Any] = []
     strides: list[Any] = []

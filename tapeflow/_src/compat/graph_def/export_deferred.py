@@ -14,9 +14,11 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_arrays import slice_arguments
+from tapeflow._src.compat.graph_def.export_compositions import places_with_batches, top_k_gradient
 from tapeflow._src.compat.graph_def.export_math import axes_of
-from tapeflow._src.compat.graph_def.export_nn import Window, conv_attributes, pool_attributes
-from tapeflow._src.compat.graph_def.exporter import ExportedNode, GraphWriter, writes
+from tapeflow._src.compat.graph_def.export_nn import Window, conv_attributes, depthwise_gradient, pool_attributes
+from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
+from tapeflow._src.compat.graph_def.inlining import inlined, written_trace
 
 # Rules that ask for no shape: the results of all their operations follow from the operands.
 _SHAPELESS = frozenset(
@@ -26,7 +28,7 @@ _SHAPELESS = frozenset(
     + ("ScatterNd", "SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxGrad")
     + ("SoftmaxCrossEntropyWithLogits", "SoftplusGrad", "SoftsignGrad", "SparseSoftmaxCrossEntropyWithLogits")
     + ("SqrtGrad", "StraightThrough", "TanhGrad", "TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate")
-    + ("Transpose",)
+    + ("Transpose", "Real", "Imag", "SegmentMax", "SegmentMin", "SegmentProd", "StitchRows")
 )
 _ELEMENTWISE = frozenset(
     ("AddV2", "Sub", "Mul", "RealDiv", "DivNoNan", "MulNoNan", "Pow", "Maximum", "Minimum", "SquaredDifference")
@@ -74,18 +76,7 @@ class Rule:
         """What the rule gives for these tensors, written into the graph: one for each input that wants a gradient."""
         if self.handle is None:
             raise self.outer.unsupported(f"the rule of {self.op} with a parameter that is computed")
-        graph = _core.Graph(None)
-        with _core.StopRecording(True), graph:
-            given = [graph.add_input(ref.dtype, ref.shape) for ref in tensors]
-            graph.set_outputs(_core.trace_deferred(self.handle, given))
-        graph.capture_held_constants()
-        data = _core.graph_data(graph)
-        inner = GraphWriter(self.outer.writer.functions, self.e, data, self.outer.writer.where)
-        inner.resources, inner.name = self.outer.writer.resources, self.outer.writer.name
-        values = [*tensors, *(self.e.constant(tensor) for tensor in graph.captures)]
-        for (number, _, _), ref in zip(data[0], values):
-            inner.give(number, ref)
-        return inner.write()
+        return written_trace(self.outer, lambda given: _core.trace_deferred(self.handle, given), tensors)
 
 
 @writes("Deferred")
@@ -314,10 +305,22 @@ def _gather(rule: Rule) -> list[Any]:
     return [found, None]
 
 
+@_formula("TopKV2")
+def _top_k(rule: Rule) -> list[Any]:
+    if rule.x[0].shape.rank is None:
+        raise rule.outer.unsupported("the gradient of top_k of unknown rank")
+    return inlined(rule.outer, top_k_gradient, [rule.x[0], rule.y[1], rule.dy])
+
+
 @_formula("GatherNd")
 def _gather_nd(rule: Rule) -> list[Any]:
-    shape = rule.e.one("Shape", rule.x[0], out_type=rule.x[1].dtype)
-    return [rule.e.one("ScatterNd", rule.x[1], rule.dy, shape), None]
+    indices, batch = rule.x[1], rule.node.param(0)
+    if batch:
+        if indices.shape.rank is None:
+            raise rule.outer.unsupported("the gradient of gather_nd for indices of unknown rank")
+        (indices,) = inlined(rule.outer, places_with_batches(batch), [indices])
+    shape = rule.e.one("Shape", rule.x[0], out_type=indices.dtype)
+    return [rule.e.one("ScatterNd", indices, rule.dy, shape), None]
 
 
 @_formula("SegmentSum", "UnsortedSegmentSum")
@@ -379,12 +382,8 @@ def _conv(rule: Rule) -> list[Any]:
 @_formula("DepthwiseConv")
 def _depthwise(rule: Rule) -> list[Any]:
     e, w, (x, filters), dy = rule.e, Window(rule.node, 0, False), rule.x, rule.dy
-    if any(d != 1 for d in w.dilations):  # TensorFlow's operations ignore them
-        raise rule.outer.unsupported("dilations")
     x, filters, dy = w.widened(e, x), w.widened(e, filters, 0), w.widened(e, dy)
-    attributes = conv_attributes(w)
-    dx = e.one("DepthwiseConv2dNativeBackpropInput", rule.shape(x), filters, dy, **attributes)
-    df = e.one("DepthwiseConv2dNativeBackpropFilter", x, rule.shape(filters), dy, **attributes)
+    dx, df = (depthwise_gradient(e, w, x, filters, dy, None, by_filter) for by_filter in (False, True))
     return [w.narrowed(e, dx), w.narrowed(e, df, 0)]
 
 

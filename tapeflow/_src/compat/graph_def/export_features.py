@@ -19,6 +19,7 @@ from tapeflow._src.ops.arrays import sets
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.printing import format_
 from tapeflow._src.ops.math.segments import bincount
+from tapeflow._src.ops.random.seeds import seed_of
 from tapeflow._src.ops.sparse import binary, conversion, sparse
 from tapeflow._src.ops.strings.strings import bytes_split, ngrams, reduce_join
 from tapeflow._src.ops.strings.unicode import unicode_decode
@@ -309,10 +310,16 @@ _writes_function(sets.difference)(_set_operation("a-b"))
 
 
 def _seed(n: ExportedNode, place: int) -> Ref:
+    """The seed that a key and the counter behind it were made of."""
     source = n.writer.node_of(n._numbers[place])
-    if source is None or source[0] != "StatelessRandomGetKeyCounter":
+    if source is not None and source[0] == "StatelessRandomGetKeyCounter":
+        return n.writer.value(source[1][0])
+    if n[place].node in n.writer.seed_by_key:
+        return n.writer.seed_by_key[n[place].node]
+    key, counter = (n.writer.constant_value(n._numbers[place + i]) for i in range(2))
+    if key is None or counter is None or int(counter.numpy()[0]) != 0:
         raise n.unsupported("a key that is no seed's")
-    return n.writer.value(source[1][0])
+    return n.e.constant(seed_of(int(key.numpy()[0]), int(counter.numpy()[1])), "int64")
 
 
 @writes("PhiloxMultinomial")

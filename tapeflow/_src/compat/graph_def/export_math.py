@@ -147,11 +147,6 @@ def _svd(n: ExportedNode) -> Any:
     return n.e.node(n.op, n[0], compute_uv=n.param(0), full_matrices=n.param(1))
 
 
-@writes("MatrixExponential")
-def _matrix_exponential(n: ExportedNode) -> Any:
-    raise n.unsupported()  # TensorFlow has removed its own
-
-
 @writes("SparseTensorDenseMatMul")
 def _sparse_matmul(n: ExportedNode) -> Any:
     shape = n.tensor(0, "int64")
@@ -178,9 +173,14 @@ def _real_fourier(n: ExportedNode) -> Any:
 @writes("FourierToReal")
 def _fourier_to_real(n: ExportedNode) -> Any:
     rank, e = n.param(0), n.e
-    length = e.one("ExpandDims", n.tensor(1), e.ints(0))
+    sizes = e.one("Shape", n[0])
+    if n.is_given(1):
+        length = e.one("ExpandDims", n.tensor(1), e.ints(0))
+    else:  # of an even length
+        last = e.one("StridedSlice", sizes, e.ints([-1]), e.ints([0]), e.ints([1]), end_mask=1)
+        length = e.one("Mul", e.one("Sub", last, e.ints(1)), e.ints(2))
     if rank > 1:
-        outer = e.one("StridedSlice", e.one("Shape", n[0]), e.ints([-rank]), e.ints([-1]), e.ints([1]))
+        outer = e.one("StridedSlice", sizes, e.ints([-rank]), e.ints([-1]), e.ints([1]))
         length = e.one("ConcatV2", [outer, length], e.ints(0))
     return e.one("IRFFT" if rank == 1 else f"IRFFT{rank}D", n[0], length, Treal=n.kind[0])
 
@@ -221,6 +221,7 @@ def _advance(n: ExportedNode) -> Any:
         limits = e.constant(-(2**62), "int64"), e.constant(2**62, "int64")
         seed = e.one("RandomUniformInt", e.ints([2]), *limits)
         key, counter = e.node("StatelessRandomGetKeyCounter", seed)
+        n.writer.seed_by_key[key.node] = seed
         return [key, counter, state]
     words = e.one("Bitcast", state, type="uint64")
     low, high, key = (

@@ -99,24 +99,54 @@ def _depthwise(n: ExportedNode) -> Any:
     return w.narrowed(e, y)
 
 
+def dilated(e: Emitter, filters: Ref, w: Window) -> Ref:
+    """Filters with zeros between their weights: the derivatives of TensorFlow's operation know no dilations."""
+    down, across = w.dilations[1:3]
+    if (down, across) == (1, 1):
+        return filters
+    shape = e.one("Shape", filters, out_type="int32")
+    padded = e.one("ExpandDims", e.one("ExpandDims", filters, e.ints(1)), e.ints(3))
+    wide = [[0, 0], [0, down - 1], [0, 0], [0, across - 1], [0, 0], [0, 0]]
+    padded = e.one("PadV2", padded, e.ints(wide), e.constant(0, filters.dtype))
+    rates = e.ints([down, across, 1, 1])
+    joined = e.one("Reshape", padded, e.one("Mul", shape, rates))
+    return e.one("Slice", joined, e.ints([0, 0, 0, 0]), dilated_sizes(e, shape, w))
+
+
+def dilated_sizes(e: Emitter, sizes: Ref, w: Window) -> Ref:
+    """The shape of filters with zeros between their weights."""
+    rates = e.ints([*w.dilations[1:3], 1, 1])
+    return e.one("AddV2", e.one("Mul", e.one("Sub", sizes, e.ints(1)), rates), e.ints(1))
+
+
+def depthwise_gradient(e: Emitter, w: Window, x: Ref, filters: Ref, dy: Ref, sizes: Ref | None, by_filter: bool) -> Ref:
+    """The derivative by the images, or by the filters. `sizes` is the shape of what it is taken by."""
+    attributes = conv_attributes(w) | {"dilations": [1, 1, 1, 1]}
+    plain = all(d == 1 for d in w.dilations)
+    if not by_filter:
+        sizes = e.one("Shape", x, out_type="int32") if sizes is None else sizes
+        return e.one("DepthwiseConv2dNativeBackpropInput", sizes, dilated(e, filters, w), dy, **attributes)
+    sizes = e.one("Shape", filters, out_type="int32") if sizes is None else sizes
+    wide = sizes if plain else dilated_sizes(e, sizes, w)
+    found = e.one("DepthwiseConv2dNativeBackpropFilter", x, wide, dy, **attributes)
+    if plain:
+        return found
+    steps = e.ints([*w.dilations[1:3], 1, 1])
+    return e.one("StridedSlice", found, e.ints([0] * 4), e.ints([0] * 4), steps, begin_mask=15, end_mask=15)
+
+
 @writes("DepthwiseConvBackpropInput")
 def _depthwise_input(n: ExportedNode) -> Any:
     e, w = n.e, Window(n, 0, False)
-    if any(d != 1 for d in w.dilations):  # TensorFlow's operation ignores them
-        raise n.unsupported("dilations")
-    name = "DepthwiseConv2dNativeBackpropInput"
-    y = e.one(name, w.sizes(e, n.tensor(4), 1), w.widened(e, n[0], 0), w.widened(e, n[1]), **conv_attributes(w))
-    return w.narrowed(e, y)
+    filters, dy = w.widened(e, n[0], 0), w.widened(e, n[1])
+    return w.narrowed(e, depthwise_gradient(e, w, dy, filters, dy, w.sizes(e, n.tensor(4), 1), False))
 
 
 @writes("DepthwiseConvBackpropFilter")
 def _depthwise_filter(n: ExportedNode) -> Any:
     e, w = n.e, Window(n, 0, False)
-    if any(d != 1 for d in w.dilations):  # TensorFlow's operation ignores them
-        raise n.unsupported("dilations")
-    name = "DepthwiseConv2dNativeBackpropFilter"
-    y = e.one(name, w.widened(e, n[0]), w.sizes(e, n.tensor(4), 0), w.widened(e, n[1]), **conv_attributes(w))
-    return w.narrowed(e, y, 0)
+    x, dy = w.widened(e, n[0]), w.widened(e, n[1])
+    return w.narrowed(e, depthwise_gradient(e, w, x, x, dy, w.sizes(e, n.tensor(4), 0), True), 0)
 
 
 def pool_attributes(n: ExportedNode, w: Window, explicit: bool) -> dict[str, Any]:

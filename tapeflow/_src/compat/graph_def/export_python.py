@@ -24,15 +24,10 @@ from tapeflow._src.types.errors import UnimplementedError
 def _python(n: ExportedNode) -> Any:
     call = raw_call_of(n._params)
     if isinstance(call, TableCall):
-        found = _table(n, call)
-    elif isinstance(call, CompositionCall):
-        found = _composition(n, call)
-    else:
-        raise _refused(n, call)
-    if call.effect:
-        n.writer.stateful = True
-        n.writer.effects[:] = [n.e.nodes[-1].name]
-    return found
+        return _table(n, call)
+    if isinstance(call, CompositionCall):
+        return _composition(n, call)
+    raise _refused(n, call)
 
 
 def _refused(n: ExportedNode, call: Any) -> Exception:
@@ -55,16 +50,16 @@ def _table(n: ExportedNode, call: TableCall) -> Any:
     match call.method:
         case "lookup":
             default = e.constant(call.default) if call.default is not None else n[1]
-            return e.one("LookupTableFindV2", table, n[0], default, Tout=values)
+            return e.one("LookupTableFindV2", table, n[0], default, Tout=values, controls=n.writer.effects)
         case "number":
             return _number(n, call, table)
         case "size":
             return e.one("LookupTableSizeV2", table, controls=n.writer.effects)
         case "insert":
-            e.node("LookupTableInsertV2", table, n[0], n[1], controls=n.writer.effects)
+            n.act("LookupTableInsertV2", table, n[0], n[1])
             return [e.constant(True)] * n.count
         case "remove":
-            e.node("LookupTableRemoveV2", table, n[0], controls=n.writer.effects)
+            n.act("LookupTableRemoveV2", table, n[0])
             return [e.constant(True)] * n.count
     raise _refused(n, call)
 
@@ -72,7 +67,8 @@ def _table(n: ExportedNode, call: TableCall) -> Any:
 def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
     """The number of a word; other words share further numbers by their fingerprint."""
     e, keys = n.e, n[0]
-    found = e.one("LookupTableFindV2", table, keys, e.constant(-1, "int64"), Tout="int64")
+    missing = e.constant(-1, "int64")
+    found = e.one("LookupTableFindV2", table, keys, missing, Tout="int64", controls=n.writer.effects)
     texts = keys if keys.dtype.name == "string" else e.one("AsString", keys)
     bucket = e.one("StringToHashBucketFast", texts, num_buckets=call.buckets)
     other = e.one("AddV2", bucket, e.constant(call.first, "int64"))
@@ -96,7 +92,7 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
     raw = raw_name_by_adapter.get(id(call.function))
     if raw is not None and find_op_def(raw) is not None and (call.whole or raw in _DIRECT):
         keys = [key for key, _ in find_raw_operation(raw)._parameters]
-        return _raw_node(n, raw, dict(zip(keys, args)))
+        return _raw_node(n, raw, dict(zip(keys, args)), call.effect)
     name, count = raw_name_by_function.get(id(call.function), (None, None))
     if name is None or find_op_def(name) is None:
         raise _refused(n, call)
@@ -104,7 +100,7 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
     bound.apply_defaults()
     names = [key for key, _ in find_raw_operation(name)._parameters]
     given = dict(zip(names, list(bound.arguments.values())[:count]))
-    return _raw_node(n, name, given)
+    return _raw_node(n, name, given, call.effect)
 
 
 class Parts(list[Ref]):
@@ -118,7 +114,7 @@ def _taken(n: ExportedNode, leaf: Any) -> Any:
     return n[leaf.number] if isinstance(leaf, Place) else leaf
 
 
-def _raw_node(n: ExportedNode, name: str, given: dict[str, Any]) -> list[Ref]:
+def _raw_node(n: ExportedNode, name: str, given: dict[str, Any], effect: bool) -> list[Ref]:
     """A node of this operation with the arguments of `tf.raw_ops`."""
     definition = find_op_def(name)
     assert definition is not None
@@ -135,7 +131,7 @@ def _raw_node(n: ExportedNode, name: str, given: dict[str, Any]) -> list[Ref]:
         for key, attribute in definition.attributes.items()
         if given.get(attribute.python_name) is not None
     }
-    return n.e.node(name, *inputs, **attributes)
+    return (n.act if effect else n.e.node)(name, *inputs, **attributes)
 
 
 def as_ref(e: Emitter, value: Any, dtype: Any) -> Ref:

@@ -66,6 +66,12 @@ class ExportedNode:
         """Whether a parameter is there."""
         return bool(place < len(self._params) and self._params[place][0] != "x")
 
+    def is_computed(self, place: int) -> bool:
+        """Whether the value of a parameter is known only when the graph runs."""
+        if not self.is_given(place) or self._params[place][0] != "v":
+            return False
+        return self.writer.constant_value(self._params[place][1][0]) is None
+
     def tensor(self, place: int, dtype: str = "int32") -> Ref:
         """A parameter as a tensor: a constant, or what computes it."""
         kind, value = self._params[place]
@@ -76,6 +82,13 @@ class ExportedNode:
     def source(self, place: int) -> Any:
         """The node that computes a parameter, as data."""
         return self.writer.node_of(self._params[place][1][0])
+
+    def act(self, op: str, *inputs: Any, **attributes: Any) -> list[Ref]:
+        """Writes a node for its effect: after those that were written before, and before those that follow."""
+        found = self.e.node(op, *inputs, controls=self.writer.effects, **attributes)
+        self.writer.stateful = True
+        self.writer.effects[:] = [self.e.nodes[-1].name]
+        return found
 
     def unsupported(self, what: str = "") -> Exception:
         """The error for a node that cannot be written."""
@@ -193,6 +206,7 @@ class GraphWriter:
         self.functions, self.emitter, self.data, self.where = functions, emitter, data, where
         self.resources: dict[int, Ref] = {}
         self.effects: list[str] = []
+        self.seed_by_key: dict[str, Ref] = {}  # seeds of keys for random numbers, by the nodes of the keys
         self.stateful = self.is_gradient = False
         self.name = ""  # of the function
         self._ref_by_value: dict[int, Ref] = {}

@@ -8,10 +8,13 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_arrays,
+    export_compositions,
     export_control_flow,
     export_deferred,
+    export_effects,
     export_features,
     export_gradients,
+    export_images,
     export_math,
     export_nn,
     export_python,

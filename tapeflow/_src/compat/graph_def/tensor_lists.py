@@ -30,7 +30,7 @@ def _known(value: Any) -> int | None:
 
 
 def _list(dtype: Any, size: Any, shape: TensorShape, grows: bool) -> TensorArray:
-    return TensorArray(dtype, size, dynamic_size=grows, clear_after_read=False, element_shape=shape)
+    return TensorArray(dtype, size, dynamic_size=grows, clear_after_read=False, infer_shape=False, element_shape=shape)
 
 
 @handles("EmptyTensorList")

@@ -390,7 +390,7 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
-def _sizes_of(symbols: Any) -> tuple[bool, list[Any]]:
+def sizes_of(symbols: Any) -> tuple[bool, list[Any]]:
     """Whether leading dimensions are free, and the symbols of the others."""
     if isinstance(symbols, str) and symbols not in ("...", "*"):
         symbols = [symbols]
@@ -420,7 +420,7 @@ def assert_shapes(
         shape = _shape_of(tensor)
         dtype = tensor.dtype if hasattr(tensor, "dtype") else convert_to_tensor(tensor).dtype
         shown = f"Tensor shape={shape} dtype={dtype.name}"
-        free, sizes = _sizes_of(symbols)
+        free, sizes = sizes_of(symbols)
         if free and shape.rank < len(sizes):
             raise ValueError(
                 f"{_start(message)}{shown} must have rank at least {len(sizes)}.  "

@@ -10,6 +10,7 @@ from tapeflow._src import _core
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor
 
 
 def host_call(
@@ -69,6 +70,7 @@ class CompositionCall(NamedTuple):
     kwargs: dict[str, Any]
     effect: bool = False
     whole: bool = False  # the outputs of the node are what the function gives
+    resource: Any = None  # the variable that it changes
 
 
 def _composition_call(inputs: list[Any], effect: bool) -> CompositionCall | None:
@@ -108,6 +110,35 @@ def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:
         host_call(_Effect(run, False), inputs, [], effect=True)
         return None
     return host_call(_Effect(run, True), inputs, [("bool", [])], effect=True)[0].op
+
+
+class WithCall:
+    """A function for its effect on its tensors, which files know as the call of a function `named`."""
+
+    def __init__(self, run: Callable[..., Any], named: Callable[..., Any], count: int) -> None:
+        self._run = run
+        self.raw_call = CompositionCall(named, tuple(Place(i) for i in range(count)), {}, effect=True)
+
+    def __call__(self, *values: Any) -> Any:
+        return self._run(*values)
+
+
+def call_with_places(
+    function: Callable[..., Any], structure: Any, leaves: list[Any], places: list[int], effect: bool, whole: bool
+) -> CompositionCall:
+    """The call of a function whose tensors, the leaves at these places of its arguments, are inputs of a node."""
+    given = list(leaves)
+    for number, place in enumerate(places):
+        given[place] = Place(number)
+    rest = iter(given)
+
+    def taken(leaf: Any) -> Any:
+        if not isinstance(leaf, CompositeTensor):
+            return next(rest)
+        return CompositePlace(type(leaf), [next(rest) for _ in nest.flatten(leaf, expand_composites=True)])
+
+    args, kwargs = nest.map_structure(taken, structure)
+    return CompositionCall(function, tuple(args), kwargs, effect, whole)
 
 
 class _Effect:

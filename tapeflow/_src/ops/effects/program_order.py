@@ -7,14 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.ops.effects.host_call import call_with_places
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
-def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_later(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    named: Callable[..., Any],
+    resource: Any = None,
+) -> Any:
     """Adds a node that calls the function with the values of the tensors among its arguments.
 
-    A graph of TensorFlow 1 runs it only if it is asked to: there the operation is the result.
+    Files know the node as a call of `named`, which changes the variable `resource`. A graph of TensorFlow 1 runs it
+    only if it is asked to: there the operation is the result.
     """
     leaves = nest.flatten([args, kwargs], expand_composites=True)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor | _core.Variable)]
@@ -28,6 +36,8 @@ def run_later(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         function(*positional, **named)
         return []
 
+    call = call_with_places(named, [args, kwargs], leaves, places, effect=True, whole=False)
+    run.raw_call = call._replace(resource=resource)  # type: ignore[attr-defined]
     _core.call_python(run, tensors, [], [], None, True)
     graph = _core.current_graph()
     return graph.operation_at(graph.node_count - 1) if graph.graph_mode else None
@@ -38,7 +48,7 @@ def effect(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def act(*args: Any, **kwargs: Any) -> Any:
-        return run_later(function, args, kwargs) if _core.is_tracing() else function(*args, **kwargs)
+        return run_later(function, args, kwargs, function) if _core.is_tracing() else function(*args, **kwargs)
 
     return act
 
@@ -53,7 +63,7 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
         if deferred or (
             graph is not None and any(map(_is_deferred, nest.flatten([args, kwargs], expand_composites=True)))
         ):
-            return run_later(_telling(function), args, kwargs)
+            return run_later(_telling(function), args, kwargs, function)
         return function(*args, **kwargs)
 
     return check
@@ -79,7 +89,7 @@ def shape_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     def check(*args: Any, **kwargs: Any) -> Any:
         leaves = nest.flatten([args, kwargs], expand_composites=True) if _core.is_tracing() else ()
         if any(_core.is_symbolic(x) and not x.shape.is_fully_defined() for x in leaves):
-            return run_later(_telling(function), args, kwargs)
+            return run_later(_telling(function), args, kwargs, function)
         return function(*args, **kwargs)
 
     return check

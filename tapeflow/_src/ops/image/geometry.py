@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, whole
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.padding import pad
+from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.image.color import convert_image_dtype
-from tapeflow._src.ops.image.resize import resize
 from tapeflow._src.ops.nn.convolutions import depthwise_conv2d
 from tapeflow._src.ops.nn.morphology import window_positions
 from tapeflow._src.ops.nn.pools import avg_pool2d
@@ -105,37 +105,56 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
 # ---- crops and paddings
 
 
-def _require(holds: bool, message: str) -> None:
-    if not holds:
+def _require(holds: Any, message: str) -> None:
+    """Raises unless it holds; where that is known only when the graph runs, then."""
+    if _core.is_symbolic(holds):
+        Assert(holds, [message])
+    elif not holds:
         raise ValueError(message)
 
 
-def _cut(image: Any, top: int, left: int, height: int, width: int) -> Tensor:
-    begin = [top, left, 0]
-    count = [height, width, image.shape[-1]]
-    if image.shape.rank == 4:
-        begin, count = [0, *begin], [image.shape[0], *count]
-    return primitives.StridedSlice(image, begin, [1] * len(begin), count)
+def _number(value: Any) -> Any:
+    """An integer argument, or the scalar that running the graph gives."""
+    return cast(value, "int32") if _core.is_symbolic(value) else whole(value)
+
+
+def _cut(image: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
+    return image[..., top : top + height, left : left + width, :]
+
+
+def _extent(image: Any) -> tuple[Any, Any]:
+    """Height and width."""
+    height, width = dynamic_dims(image)[-3:-1]
+    return height, width
 
 
 @public("image.crop_to_bounding_box", "compat.v1.image.crop_to_bounding_box")
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Tensor:
+) -> Any:
     """The part of the given size from the given corner.
 
     >>> tf.image.crop_to_bounding_box([[[1.], [2.]]], 0, 1, 1, 1)
     <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[2.]]], dtype=float32)>
     """
     image = as_image(image)
-    top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
+    top, left, height, width = (_number(v) for v in (offset_height, offset_width, target_height, target_width))
+    rows, columns = _extent(image)
     _require(left >= 0, "offset_width must be >= 0.")
     _require(top >= 0, "offset_height must be >= 0.")
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")
-    _require(image.shape[-2] >= width + left, "width must be >= target + offset.")
-    _require(image.shape[-3] >= height + top, "height must be >= target + offset.")
-    return _cut(image, top, left, height, width)
+    _require(columns >= width + left, "width must be >= target + offset.")
+    _require(rows >= height + top, "height must be >= target + offset.")
+    return _sized(_cut(image, top, left, height, width), height, width)
+
+
+def _sized(image: Any, height: Any, width: Any) -> Any:
+    """The same image, of which the size is known where it is a number."""
+    if _core.is_symbolic(image):
+        known = [None if _core.is_symbolic(size) else size for size in (height, width)]
+        image.set_shape([*[None] * (image.shape.rank - 3), *known, None])
+    return image
 
 
 @public("image.pad_to_bounding_box", "compat.v1.image.pad_to_bounding_box")
@@ -150,14 +169,18 @@ def pad_to_bounding_box(
             [1.]]], dtype=float32)>
     """
     image = as_image(image)
-    top, left, height, width = (whole(v) for v in (offset_height, offset_width, target_height, target_width))
-    below, right = height - top - image.shape[-3], width - left - image.shape[-2]
+    top, left, height, width = (_number(v) for v in (offset_height, offset_width, target_height, target_width))
+    rows, columns = _extent(image)
+    below, right = height - top - rows, width - left - columns
     _require(top >= 0, "offset_height must be >= 0")
     _require(left >= 0, "offset_width must be >= 0")
     _require(right >= 0, "width must be <= target - offset")
     _require(below >= 0, "height must be <= target - offset")
-    pads = [[top, below], [left, right], [0, 0]]
-    return pad(image, pads if image.shape.rank == 3 else [[0, 0], *pads])
+    pads: list[Any] = [[top, below], [left, right], [0, 0]]
+    if any(_core.is_symbolic(size) for pair in pads for size in pair):
+        pads = [primitives.Pack([cast(size, "int32") for size in pair], 0) for pair in pads]
+    padded = pad(image, pads if image.shape.rank == 3 else [[0, 0], *pads])
+    return _sized(padded, height, width)
 
 
 @public("image.central_crop", "compat.v1.image.central_crop")
@@ -173,9 +196,25 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
         raise ValueError("central_fraction must be within (0, 1]")
     if fraction == 1:
         return image
-    top, left = (int((size - size * fraction) / 2) for size in image.shape.as_list()[-3:-1])
-    height, width = image.shape[-3] - 2 * top, image.shape[-2] - 2 * left
-    return _cut(image, top, left, height, width)
+    rows, columns = _extent(image)
+    top, left = (_margin(size, fraction) for size in (rows, columns))
+    return _cut(image, top, left, rows - 2 * top, columns - 2 * left)
+
+
+def _margin(size: Any, fraction: float) -> Any:
+    """How much is cut at each end of a side."""
+    if not _core.is_symbolic(size):
+        return int((size - size * fraction) / 2)
+    length = cast(size, "float64")
+    return cast((length - length * fraction) / 2, "int32")
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return primitives.Maximum(a, b) if _core.is_symbolic(a) or _core.is_symbolic(b) else max(a, b)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return primitives.Minimum(a, b) if _core.is_symbolic(a) or _core.is_symbolic(b) else min(a, b)
 
 
 @public(
@@ -190,18 +229,18 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[2.]]], dtype=float32)>
     """
     image = as_image(image)
-    height, width = whole(target_height), whole(target_width)
+    height, width = _number(target_height), _number(target_width)
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")
-    more_rows, more_columns = height - image.shape[-3], width - image.shape[-2]
+    rows, columns = _extent(image)
     cut = _cut(
         image,
-        max(-more_rows // 2 if more_rows < 0 else 0, 0),
-        max(-more_columns // 2 if more_columns < 0 else 0, 0),
-        min(height, image.shape[-3]),
-        min(width, image.shape[-2]),
+        _larger(rows - height, 0) // 2,
+        _larger(columns - width, 0) // 2,
+        _smaller(height, rows),
+        _smaller(width, columns),
     )
-    return pad_to_bounding_box(cut, max(more_rows // 2, 0), max(more_columns // 2, 0), height, width)
+    return pad_to_bounding_box(cut, _larger(height - rows, 0) // 2, _larger(width - columns, 0) // 2, height, width)
 
 
 @public("image.resize_with_pad")
@@ -216,24 +255,38 @@ def resize_with_pad(
             [1.],
             [0.]]], dtype=float32)>
     """
+    resized = find_public("image.resize")  # a node of its own where sizes are unknown
     return resize_into_padding(
-        image, target_height, target_width, lambda x, size: resize(x, size, method, False, antialias)
+        image, target_height, target_width, lambda x, size: resized(x, size, method, False, antialias)
     )
 
 
 def resize_into_padding(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
     """Images resized by `resized(image, size)` as far as they fit, in the middle of zeros."""
     image = as_image(image)
-    height, width = whole(target_height), whole(target_width)
+    height, width = _number(target_height), _number(target_width)
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")
-    ratio = max(image.shape[-2] / width, image.shape[-3] / height)
-    new_height, new_width = math.floor(image.shape[-3] / ratio), math.floor(image.shape[-2] / ratio)
+    rows, columns = _extent(image)
+    if any(_core.is_symbolic(size) for size in (rows, columns, height, width)):
+        return _resize_into_unknown(image, height, width, resized)
+    ratio = max(columns / width, rows / height)
+    new_height, new_width = math.floor(rows / ratio), math.floor(columns / ratio)
     top, left = (
-        max(0, math.floor((height - image.shape[-3] / ratio) / 2)),
-        max(0, math.floor((width - image.shape[-2] / ratio) / 2)),
+        max(0, math.floor((height - rows / ratio) / 2)),
+        max(0, math.floor((width - columns / ratio) / 2)),
     )
     return pad_to_bounding_box(resized(image, [new_height, new_width]), top, left, height, width)
+
+
+def _resize_into_unknown(image: Any, height: Any, width: Any, resized: Any) -> Any:
+    """The same for sizes that running the graph gives."""
+    target = primitives.Pack([cast(height, "int32"), cast(width, "int32")], 0)
+    now, wanted = cast(primitives.Pack(list(_extent(image)), 0), "float64"), cast(target, "float64")
+    exact = now / primitives.Max(now / wanted)
+    size = cast(primitives.Floor(exact), "int32")
+    corner = primitives.Maximum(0, cast(primitives.Floor((wanted - exact) / 2), "int32"))
+    return pad_to_bounding_box(resized(image, size), corner[0], corner[1], height, width)
 
 
 # ---- patches

@@ -13,7 +13,7 @@ from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.sorting import searchsorted
-from tapeflow._src.ops.effects.host_call import host_effect
+from tapeflow._src.ops.effects.host_call import WithCall, host_effect
 from tapeflow._src.ops.ragged.row_splits import (
     row_splits_to_segment_ids,
     segment_ids_to_row_splits,
@@ -55,14 +55,16 @@ def _checked(check: Callable[..., None], splits: Any, *more: Any) -> Any:
     if not any(_core.is_symbolic(value) for value in (splits, *more)):
         check(splits, *more)
         return splits
-    operation = host_effect(check, [splits, *map(convert_to_tensor, more)])
+    inputs = [splits, *map(convert_to_tensor, more)]
+    operation = host_effect(WithCall(check, check, len(inputs)), inputs)
     if operation is None:  # in a function, effects happen in the order of the program
         return splits
     with _core.current_graph().control_dependencies([operation]):
         return primitives.Identity(splits)
 
 
-def _check_splits(splits: Any, count: Any) -> None:
+def check_splits(splits: Any, count: Any) -> None:
+    """Raises unless splits begin with 0, do not decrease and end with the number of values."""
     at, count = np.asarray(splits), int(count)
     if at[0] != 0:
         raise _invalid("from_row_splits", f"zero\nCondition x == y did not hold.\nFirst 1 elements of x:\n[{at[0]}]")
@@ -72,7 +74,8 @@ def _check_splits(splits: Any, count: Any) -> None:
         raise _invalid("from_row_splits", f"the last row split must be the number of values, {count}; got {at[-1]}")
 
 
-def _check_lengths(lengths: Any) -> None:
+def check_lengths(lengths: Any) -> None:
+    """Raises unless no length is negative."""
     sizes = np.asarray(lengths)
     if sizes.size and sizes.min() < 0:
         raise InvalidArgumentError.of(
@@ -81,7 +84,8 @@ def _check_lengths(lengths: Any) -> None:
         )
 
 
-def _check_rowids(rowids: Any, nrows: Any, count: Any) -> None:
+def check_rowids(rowids: Any, nrows: Any, count: Any) -> None:
+    """Raises unless the rows of the values are in order and in the range."""
     at, rows = np.asarray(rowids), int(nrows)
     if at.size and ((np.diff(at) < 0).any() or at[0] < 0 or at[-1] >= rows):
         raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {rows}); got {at.tolist()}")
@@ -111,7 +115,7 @@ class RaggedRows(CompositeTensor):
         if splits.shape[0] == 0:
             raise ValueError("row_splits tensor may not be empty.")
         if validate:
-            splits = _checked(_check_splits, splits, _dynamic_row_count(values))
+            splits = _checked(check_splits, splits, _dynamic_row_count(values))
         return cls(values, splits)
 
     @classmethod
@@ -119,7 +123,7 @@ class RaggedRows(CompositeTensor):
         """Rows of these lengths."""
         lengths = splits_tensor(row_lengths)
         if validate:
-            lengths = _checked(_check_lengths, lengths)
+            lengths = _checked(check_lengths, lengths)
         return cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
 
     @classmethod
@@ -134,12 +138,12 @@ class RaggedRows(CompositeTensor):
                 nrows = padded[-1] + 1
             count: Any = cast(nrows, rows.dtype)
             if validate:
-                rows = _checked(_check_rowids, rows, count, _dynamic_row_count(values))
+                rows = _checked(check_rowids, rows, count, _dynamic_row_count(values))
             return cls(values, searchsorted(rows, cast(numbers_up_to(count + 1), rows.dtype), "left", rows.dtype))
         at = rows.numpy()
         count = int(nrows) if nrows is not None else int(at[-1]) + 1 if at.size else 0
         if validate:
-            rows = _checked(_check_rowids, rows, count, _dynamic_row_count(values))
+            rows = _checked(check_rowids, rows, count, _dynamic_row_count(values))
         return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
 
     @classmethod
@@ -178,7 +182,7 @@ class RaggedRows(CompositeTensor):
         count = total // primitives.Maximum(size, 1) if nrows is None else cast(nrows, int64)
         splits = numbers_up_to(count + 1) * size
         if validate:
-            splits = _checked(_check_splits, splits, total)
+            splits = _checked(check_splits, splits, total)
         return cls(values, splits, None if _core.is_symbolic(length) else int(length))
 
     @classmethod

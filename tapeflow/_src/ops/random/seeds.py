@@ -241,3 +241,26 @@ def memory(operation: Any, seed: int | None, begin: Callable[[], Any]) -> Any:
     if _seeds.seed is not None and seed is None:
         return begin()
     return _seeds.memory_by_operation.setdefault((operation, seed), begin())
+
+
+# ---- the seed of a key
+
+_PHILOX_KEY = 0x02461E293EC8F720  # with which StatelessRandomGetKeyCounter mixes a seed
+_MULTIPLIERS, _STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+
+
+def seed_of(key: int, counter: int) -> list[int]:
+    """The seed, two int64, of which `StatelessRandomGetKeyCounter` makes this key and upper half of a counter.
+
+    A block of Philox is a permutation of 128 bits: its rounds are undone, last first.
+    """
+    words = [key & 0xFFFFFFFF, key >> 32, counter & 0xFFFFFFFF, counter >> 32]
+    inverses = [pow(m, -1, 1 << 32) for m in _MULTIPLIERS]
+    for i in reversed(range(_ROUNDS)):
+        keys = [((_PHILOX_KEY >> (32 * j)) + i * _STEPS[j]) & 0xFFFFFFFF for j in range(2)]
+        first, third = words[3] * inverses[0] & 0xFFFFFFFF, words[1] * inverses[1] & 0xFFFFFFFF
+        high = [_MULTIPLIERS[0] * first >> 32, _MULTIPLIERS[1] * third >> 32]
+        words = [first, words[0] ^ high[1] ^ keys[0], third, words[2] ^ high[0] ^ keys[1]]
+    halves = [words[0] | words[1] << 32, words[2] | words[3] << 32]
+    return [half - (1 << 64) if half >> 63 else half for half in halves]
