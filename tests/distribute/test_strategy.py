@@ -87,7 +87,15 @@ def test_chosen_strategy():
 
 def test_devices_that_are_not_there():
     with pytest.raises(ValueError, match="processors alone"):
-        tf.distribute.OneDeviceStrategy("/gpu:0")
+        tf.distribute.OneDeviceStrategy("/fpga:0")
+    cards = tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"])  # placed softly, on processors
+    assert [device[-5:] for device in cards.extended.worker_devices] == ["CPU:0", "CPU:1"]
+    tf.config.set_soft_device_placement(False)
+    try:
+        with pytest.raises(ValueError, match="processors alone"):
+            tf.distribute.OneDeviceStrategy("/gpu:0")
+    finally:
+        tf.config.set_soft_device_placement(True)
     with pytest.raises(ValueError, match="device CPU:7 does not exist"):
         tf.distribute.MirroredStrategy(["cpu:0", "cpu:7"])
     with pytest.raises(AssertionError, match="No duplicates allowed"):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.config import list_logical_devices
+from tapeflow._src.config import get_soft_device_placement, list_logical_devices
 from tapeflow._src.distribute import collectives, replicas
 from tapeflow._src.distribute.communicator import Communicator, OneProcess
 from tapeflow._src.distribute.context import (
@@ -39,6 +40,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.indexed_slices import IndexedSlices
+from tapeflow._src.types.logging import get_logger
 from tapeflow._src.variables import variable_creator_scope
 
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:{}"
@@ -519,10 +521,10 @@ def _along_axis(value: Any, axis: Any, operation: ReduceOp) -> tuple[Any, Any]:
     axes = [axis] if isinstance(axis, int) else list(axis)
     if rank is not None and not all(-rank <= one < rank for one in axes):
         raise ValueError(f"Strategy.reduce: `axis` = {axis} out of range for `value` with rank {rank}")
-    shape, count = primitives.Shape(value), convert_to_tensor(1)
+    shape, size = primitives.Shape(value), convert_to_tensor(1)
     for one in axes:
-        count = count * shape[one]
-    return primitives.Sum(value, axes), cast(count, float32)
+        size = size * shape[one]
+    return primitives.Sum(value, axes), cast(size, float32)
 
 
 def _gather_along(group: Communicator, value: Any, axis: int) -> Any:
@@ -538,23 +540,35 @@ def _gather_along(group: Communicator, value: Any, axis: int) -> Any:
 
 
 def processor_numbers(who: str, devices: Any) -> list[int]:
-    """The numbers of logical processors that names such as "CPU:1" or "/cpu:0" mean."""
+    """The numbers of logical processors that names such as "CPU:1" or "/cpu:0" mean. Graphics cards stand for the first
+    processors that are not named, as `tf.device` does where devices are placed softly."""
     present = len(list_logical_devices("CPU"))
-    numbers = []
-    for device in devices:
-        device = getattr(device, "name", device)
-        kind, _, number = str(device).rpartition("/")[2].removeprefix("device:").upper().partition(":")
-        if kind != "CPU" or not (number or "0").isdecimal():
-            raise ValueError(f"{who}: this program has processors alone ('/cpu:0'); got {device!r}")
-        numbers.append(int(number or 0))
-    if len(set(numbers)) != len(numbers):
+    named = [_kind_and_number(who, device) for device in devices]
+    if len(set(named)) != len(named):
         raise AssertionError(f"{who}: No duplicates allowed in `devices` argument: {list(devices)}")
+    taken = {number for kind, number in named if kind == "CPU"}
+    free = (number for number in count() if number not in taken)
+    numbers = [number if kind == "CPU" else next(free) for kind, number in named]
+    if len(taken) < len(named):
+        absent = ",".join(f"/device:{kind}:{number}" for kind, number in named if kind != "CPU")
+        get_logger().warning(
+            f"Some requested devices in `tf.distribute.Strategy` are not visible to TensorFlow: {absent}"
+        )
     if numbers and max(numbers) >= max(present, len(numbers)):
         raise ValueError(
             f"{who}: device CPU:{max(numbers)} does not exist; there are {present} logical processors. "
             "tf.config.set_logical_device_configuration makes more of them."
         )
     return numbers
+
+
+def _kind_and_number(who: str, device: Any) -> tuple[str, int]:
+    device = getattr(device, "name", device)
+    kind, _, number = str(device).rpartition("/")[2].removeprefix("device:").upper().partition(":")
+    kinds = ("CPU", "GPU") if get_soft_device_placement() else ("CPU",)
+    if kind not in kinds or not (number or "0").isdecimal():
+        raise ValueError(f"{who}: this program has processors alone ('/cpu:0'); got {device!r}")
+    return kind, int(number or 0)
 
 
 set_default(DefaultStrategy())
