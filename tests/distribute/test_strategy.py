@@ -3,12 +3,16 @@
 import importlib
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
 import tapeflow as tf
 from tapeflow._src.distribute import collectives
+from tapeflow._src.distribute.communicator import started_processes
 from tapeflow._src.distribute.launcher import _Prefixed
+from tests.distribute import launch
 
 
 def test_default_strategy():
@@ -351,3 +355,20 @@ def test_output_of_a_worker_is_written_line_by_line():
     print("begun", end="", file=stream, flush=True)
     print(" and ended\rnext", file=stream)
     assert pieces[3:] == ["[3] begun", " and ended\r", "[3] next\n"]
+
+
+def test_a_batch_script_is_no_worker(monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    monkeypatch.setenv("SLURM_PROCID", "0")
+    assert started_processes() == 1
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    assert started_processes() == 4
+
+
+@launch.needs_mpi
+def test_processes_that_do_not_find_each_other_are_refused():
+    program = "import tapeflow as tf; tf.distribute.MultiWorkerMirroredStrategy()"
+    environment = launch.environment(SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 1
+    assert "was started as 2 processes, but each of them is alone" in done.stderr

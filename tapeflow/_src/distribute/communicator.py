@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-# Set by the launchers of Open MPI, MPICH and its relatives, and Slurm for each process that they start.
-_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS")
+# Set by the launchers of Open MPI, MPICH and its relatives, and `srun` for each process that they start. SLURM_NTASKS
+# is no sign: a batch script has it as well.
+_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 Shapes = tuple[tuple[int, ...], ...]

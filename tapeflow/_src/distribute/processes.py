@@ -26,7 +26,12 @@ def world() -> Communicator:
             f'imported ({error}). Install it with `pip install "tapeflow[mpi]"`.'
         ) from error
     if MPI.COMM_WORLD.size == 1:
-        return OneProcess()
+        library = MPI.Get_library_version().partition("\n")[0].strip(" \0")
+        raise RuntimeError(
+            f"tf.distribute: this program was started as {started_processes()} processes, but each of them is alone: "
+            f"the launcher does not belong to the MPI that mpi4py uses ({library}). Start it with `tapeflow run "
+            "--workers N`, with the mpiexec of that MPI, or with `srun --mpi=pmix` or `--mpi=pmi2`."
+        )
     here = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
     shared = here.size == MPI.COMM_WORLD.size and os.environ.get(_HOW) != "messages"
     here.Free()
