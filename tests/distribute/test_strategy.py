@@ -9,9 +9,8 @@ import sys
 import pytest
 
 import tapeflow as tf
-from tapeflow._src.distribute import collectives
+from tapeflow._src.distribute import collectives, launcher
 from tapeflow._src.distribute.communicator import started_processes
-from tapeflow._src.distribute.launcher import _Prefixed
 from tests.distribute import launch
 
 
@@ -348,7 +347,7 @@ def test_output_of_a_worker_is_written_line_by_line():
             return super().write(text)
 
     pieces: list[str] = []
-    stream = _Prefixed(Pieces(), 3)
+    stream = launcher._Prefixed(Pieces(), 3)
     print("a", "b", file=stream)
     print("c\nd", file=stream)
     assert pieces == ["[3] a b\n", "[3] c\n", "[3] d\n"]
@@ -363,6 +362,21 @@ def test_a_batch_script_is_no_worker(monkeypatch):
     assert started_processes() == 1
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
     assert started_processes() == 4
+
+
+def test_the_cores_of_a_process(monkeypatch):
+    monkeypatch.setattr(launcher.os, "sched_getaffinity", lambda _: range(12))
+    for variable in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"):
+        monkeypatch.delenv(variable, raising=False)
+    assert launcher._own_cores(8) == 1
+    monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", "2(x3),3")
+    monkeypatch.setenv("SLURM_NODEID", "3")
+    assert launcher._own_cores(9) == 4
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "6")
+    assert launcher._own_cores(9) == 6
+    monkeypatch.delenv("SLURM_CPUS_PER_TASK")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+    assert launcher._own_cores(8) == 6
 
 
 @launch.needs_mpi

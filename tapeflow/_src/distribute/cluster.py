@@ -239,7 +239,7 @@ class SlurmClusterResolver(ClusterResolver):
             raise RuntimeError("SlurmClusterResolver: SLURM_PROCID is not set; start the program with `srun`")
         hosts = expand_hosts(os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_NODELIST", "localhost"))
         counts = tasks_per_node if tasks_per_node is not None else os.environ.get("SLURM_STEP_TASKS_PER_NODE", "1")
-        per_host = [counts] * len(hosts) if isinstance(counts, int) else _expand_counts(counts)
+        per_host = [counts] * len(hosts) if isinstance(counts, int) else expand_counts(counts)
         addresses = [f"{host}:{port_base + i}" for host, count in zip(hosts, per_host) for i in range(count)]
         jobs = jobs or {"worker": len(addresses)}
         if sum(jobs.values()) != len(addresses):
@@ -277,7 +277,7 @@ def expand_hosts(text: str) -> list[str]:
     return hosts
 
 
-def _expand_counts(text: str) -> list[int]:
+def expand_counts(text: str) -> list[int]:
     """Slurm's short form of counts: `2(x3),1` means 2, 2, 2, 1."""
     counts: list[int] = []
     for count, repeat in re.findall(r"(\d+)(?:\(x(\d+)\))?", text):

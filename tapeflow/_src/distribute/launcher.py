@@ -11,6 +11,7 @@ import sys
 from typing import Any, TextIO
 
 from tapeflow._src.config import set_intra_op_parallelism_threads
+from tapeflow._src.distribute.cluster import expand_counts
 from tapeflow._src.distribute.communicator import OneProcess, started_processes
 from tapeflow._src.distribute.processes import world
 
@@ -71,8 +72,7 @@ def prepare_process() -> None:
     if size == 1:
         return
     rank = _number(_RANK_VARIABLES, 0)
-    here = _number(_LOCAL_SIZE_VARIABLES, size)
-    set_intra_op_parallelism_threads(max(1, len(os.sched_getaffinity(0)) // here))
+    set_intra_op_parallelism_threads(_own_cores(size))
     if not os.environ.get("TF_CONFIG"):
         workers = [f"localhost:{_FIRST_PORT + number}" for number in range(size)]
         task = {"type": "worker", "index": rank}
@@ -87,6 +87,16 @@ def prepare_process() -> None:
 def _number(variables: tuple[str, ...], otherwise: int) -> int:
     found = (os.environ.get(variable, "") for variable in variables)
     return next((int(value) for value in found if value.isdecimal()), otherwise)
+
+
+def _own_cores(size: int) -> int:
+    """How many cores this process may use: what Slurm gives a task, or else its share of those of its machine."""
+    per_task = _number(("SLURM_CPUS_PER_TASK",), 0)
+    if per_task:
+        return per_task
+    tasks = dict(enumerate(expand_counts(os.environ.get("SLURM_STEP_TASKS_PER_NODE", ""))))
+    here = _number(_LOCAL_SIZE_VARIABLES, tasks.get(_number(("SLURM_NODEID",), 0), size))
+    return max(1, len(os.sched_getaffinity(0)) // here)
 
 
 def end_all(code: int) -> None:
