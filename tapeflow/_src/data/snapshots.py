@@ -1,13 +1,14 @@
 """Elements of a dataset in a folder, in TensorFlow's snapshot format, for `Dataset.save`, `load` and `cache(file)`.
 
 `dataset_spec.pb` says what the elements are, `snapshot.metadata` which run is the last one, and
-`<run>/00000000.shard/00000000.snapshot` holds a record with a TensorProto for each part of each element. The parts of
-ragged and sparse tensors are tensors of their own; TensorFlow, which packs them as variants, does not read those.
+`<run>/00000000.shard/00000000.snapshot` holds a record with a TensorProto for each part of each element. A ragged or
+sparse tensor is one part: variants with its tensors inside.
 """
 
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import shutil
 import time
@@ -21,10 +22,13 @@ from tapeflow._src.data.pipes.structure import Leaves
 from tapeflow._src.function.spec_messages import decode, encode
 from tapeflow._src.io.atomic_files import atomic_file, write_atomically
 from tapeflow._src.io.protos import messages
-from tapeflow._src.io.protos.tensor_messages import tensor_message, tensor_of
+from tapeflow._src.io.protos.tensor_messages import tensor_message, tensor_of, variant_message, variants_of
 from tapeflow._src.io.records import framed, records_in
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import DataLossError, NotFoundError
+from tapeflow._src.types.dtypes import variant
+from tapeflow._src.types.errors import DataLossError, NotFoundError, OpError
+from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 _SPEC, _METADATA, _OLD = "dataset_spec.pb", "snapshot.metadata", "elements.npz"
@@ -50,12 +54,13 @@ def write_elements(path: str, spec: Any, elements: Iterable[Leaves], compression
     with atomic_file(file_path) as file:
         for element in elements:
             count += 1
-            for part in nest.flatten(list(element), expand_composites=True):
-                data = framed(tensor_message(part).SerializeToString())
-                file.write(data if packer is None else packer.compress(data))
+            for leaf, leaf_spec in zip(element, nest.flatten(spec), strict=True):
+                for message in _messages(leaf, leaf_spec):
+                    data = framed(message.SerializeToString())
+                    file.write(data if packer is None else packer.compress(data))
         if packer is not None:
             file.write(packer.flush())
-    dtypes = [s.dtype.as_datatype_enum for s in nest.flatten(spec, expand_composites=True) if isinstance(s, TensorSpec)]
+    dtypes = [dtype.as_datatype_enum for leaf_spec in nest.flatten(spec) for dtype in _record_dtypes(leaf_spec)]
     metadata = messages.SnapshotMetadataRecord(
         run_id=run,
         creation_timestamp=int(time.time() * 1e6),
@@ -68,6 +73,46 @@ def write_elements(path: str, spec: Any, elements: Iterable[Leaves], compression
     write_atomically(os.path.join(folder, _METADATA), metadata.SerializeToString())
     if before is not None:
         shutil.rmtree(os.path.join(folder, before), ignore_errors=True)
+
+
+_RAGGED, _PLAIN = "RaggedTensorVariant", "tensorflow::Tensor"
+
+
+def _messages(leaf: Any, spec: Any) -> list[Any]:
+    """The records of a part of an element."""
+    if isinstance(spec, RaggedTensorSpec):
+        parts = [*leaf.nested_row_splits, leaf.flat_values] if isinstance(leaf, RaggedTensor) else [leaf]
+        return [variant_message(_RAGGED, [parts], [])]
+    if isinstance(spec, SparseTensorSpec):
+        return [variant_message(_PLAIN, [[leaf.indices], [leaf.values], [leaf.dense_shape]], [3])]
+    return [tensor_message(part) for part in nest.flatten([leaf], expand_composites=True)]
+
+
+def _record_dtypes(spec: Any) -> list[Any]:
+    """The dtypes of the records of a part."""
+    if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
+        return [variant]
+    return [part.dtype for part in nest.flatten([spec], expand_composites=True)]
+
+
+def _leaf_of(spec: Any, records: list[Any]) -> Any:
+    """The part of an element that these messages hold; ValueError if they do not fit its specification."""
+    if isinstance(spec, RaggedTensorSpec):
+        ((*splits, values),) = variants_of(records[0], _RAGGED)
+        if values.dtype != spec.dtype or len(splits) != spec.ragged_rank:
+            raise ValueError(f"rows of {values.dtype.name}, {len(splits)} times nested, are not those of {spec}")
+        return RaggedTensor.from_nested_row_splits(values, splits) if splits else values
+    if isinstance(spec, SparseTensorSpec):
+        (indices,), (values,), (shape,) = variants_of(records[0], _PLAIN)
+        if values.dtype != spec.dtype:
+            raise ValueError(f"elements of {values.dtype.name} are not those of {spec}")
+        return SparseTensor(indices, values, shape)
+    tensors = [tensor_of(record) for record in records]
+    for tensor, dtype in zip(tensors, _record_dtypes(spec)):
+        if tensor.dtype != dtype:
+            raise ValueError(f"a record has dtype {tensor.dtype.name}, not {dtype.name}")
+    (leaf,) = nest.pack_sequence_as([spec], tensors, expand_composites=True)
+    return leaf
 
 
 def _old_run(folder: str) -> str | None:
@@ -113,12 +158,7 @@ def saved_elements(path: str, compression: str | None = None) -> tuple[Any, list
     elements: list[Leaves] = []
     shards = sorted(glob.glob(os.path.join(glob.escape(folder), metadata.run_id, "*.shard", "*.snapshot")))
     for shard in shards:
-        tensors = list(_tensors(shard, compression, parts))
-        if len(tensors) % len(parts):
-            raise DataLossError.of(f"{shard}: the last element is not whole")
-        for start in range(0, len(tensors), len(parts)):
-            packed = nest.pack_sequence_as(specs, tensors[start : start + len(parts)], expand_composites=True)
-            elements.append(tuple(packed))
+        elements += _elements(shard, compression, specs)
     if metadata.num_elements >= 0 and len(elements) != metadata.num_elements:
         raise DataLossError.of(f"{folder}: {metadata.num_elements} elements were saved, {len(elements)} are there")
     return spec, elements
@@ -133,16 +173,22 @@ def _refuse(folder: str) -> NoReturn:
     raise NotFoundError.of(f"{folder}: no dataset was saved here")
 
 
-def _tensors(path: str, compression: str | None, parts: list[Any]) -> Iterator[Any]:
+def _elements(path: str, compression: str | None, specs: list[Any]) -> Iterator[Leaves]:
+    """The elements of one file."""
+    counts = [len(_record_dtypes(spec)) for spec in specs]
     with opened_file(path, compression) as file:
         try:
-            for number, record in enumerate(records_in(file.read)):
-                tensor = tensor_of(messages.TensorProto.FromString(record))
-                spec = parts[number % len(parts)]
-                if tensor.dtype != spec.dtype:
-                    raise DataLossError.of(
-                        f"{path}: record {number} has dtype {tensor.dtype.name}, not {spec.dtype.name}"
-                    )
-                yield tensor
-        except (messages.decode_error(), TypeError, ValueError, OSError, EOFError, zlib.error) as error:
+            records = (messages.TensorProto.FromString(record) for record in records_in(file.read))
+            while True:
+                parts = list(itertools.islice(records, sum(counts)))
+                if not parts:
+                    return
+                if len(parts) < sum(counts):
+                    raise ValueError("the last element is not whole")
+                rest = iter(parts)
+                leaves = [_leaf_of(spec, [next(rest) for _ in range(n)]) for spec, n in zip(specs, counts)]
+                yield tuple(leaves)
+        except (messages.decode_error(), OpError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
+            if isinstance(error, DataLossError):
+                raise
             raise DataLossError.of(f"{path}: {error}") from None

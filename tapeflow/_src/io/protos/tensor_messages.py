@@ -10,8 +10,8 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.io.protos import messages
-from tapeflow._src.io.protos.wire import decode_varint
-from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.io.protos.wire import decode_varint, encode_varint
+from tapeflow._src.types.dtypes import as_dtype, variant
 from tapeflow._src.types.errors import ResourceExhaustedError
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -124,3 +124,35 @@ def _texts(content: bytes, count: int) -> Any:
 def tensor_of(message: Any) -> Any:
     """The tensor that a message holds."""
     return _core.convert_to_tensor(array_of(message), as_dtype(message.dtype), None, "TensorProto")
+
+
+# ---- variants: values of other kinds, whose tensors stand inside
+
+
+def variant_message(kind: str, values: list[list[Any]], shape: list[int]) -> Any:
+    """A tensor of variants of one kind; each of `values` is the list of the tensors in one of them."""
+    inner = [
+        messages.VariantTensorDataProto(type_name=kind, tensors=[tensor_message(t) for t in tensors])
+        for tensors in values
+    ]
+    parts = [message.SerializeToString() for message in inner]
+    content = b"".join([*(encode_varint(len(part)) for part in parts), *parts])
+    dim = messages.TensorShapeProto.Dim
+    return messages.TensorProto(
+        dtype=variant.as_datatype_enum,
+        tensor_shape=messages.TensorShapeProto(dim=[dim(size=size) for size in shape]),
+        tensor_content=content,
+    )
+
+
+def variants_of(message: Any, kind: str) -> list[list[Any]]:
+    """The tensors inside of each variant that a message holds; ValueError if they are of another kind."""
+    count = math.prod(dim.size for dim in message.tensor_shape.dim)
+    if message.variant_val:
+        found = list(message.variant_val)
+    else:
+        texts = _texts(message.tensor_content, count)
+        found = [messages.VariantTensorDataProto.FromString(text) for text in texts]
+    if len(found) != count or any(item.type_name != kind for item in found):
+        raise ValueError(f"there must be {count} variants of the kind {kind}")
+    return [[tensor_of(t) for t in item.tensors] for item in found]

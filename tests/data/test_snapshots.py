@@ -1,0 +1,47 @@
+"""Datasets of ragged and sparse tensors are saved as TensorFlow saves them: one record, a variant, for each."""
+
+import glob
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import variants_of
+
+
+def records(folder):
+    (path,) = glob.glob(f"{folder}/*/*.shard/*.snapshot")
+    return [messages.TensorProto.FromString(r.numpy()) for r in tf.data.TFRecordDataset(path)]
+
+
+def test_rows_are_variants(tmp_path):
+    rows = tf.ragged.constant([[[1, 2], []], [[3]]])
+    tf.data.Dataset.from_tensor_slices(rows).save(str(tmp_path))
+    first = records(tmp_path)[0]
+    assert (first.dtype, list(first.tensor_shape.dim)) == (21, [])
+    ((splits, values),) = variants_of(first, "RaggedTensorVariant")
+    assert (splits.numpy().tolist(), values.numpy().tolist()) == ([0, 2, 2], [1, 2])
+    loaded = list(tf.data.Dataset.load(str(tmp_path)))
+    assert [row.to_list() for row in loaded] == rows.to_list()
+
+
+def test_sparse_tensors_are_three_variants(tmp_path):
+    x = tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
+    tf.data.Dataset.from_tensors({"x": x, "n": 3}).save(str(tmp_path), compression="GZIP")
+    (found,) = tf.data.Dataset.load(str(tmp_path), compression="GZIP")
+    np.testing.assert_array_equal(tf.sparse.to_dense(found["x"]), [[1, 0], [0, 2]])
+    assert int(found["n"]) == 3
+
+
+def test_variants_of_another_kind_are_refused(tmp_path):
+    tf.data.Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]])).save(str(tmp_path))
+    (path,) = glob.glob(f"{tmp_path}/*/*.shard/*.snapshot")
+    (message,) = records(tmp_path)
+    with pytest.raises(ValueError, match="variants of the kind"):
+        variants_of(message, "tensorflow::Tensor")
+    message.tensor_content = message.tensor_content[:-1]
+    with tf.io.TFRecordWriter(path) as writer:
+        writer.write(message.SerializeToString())
+    with pytest.raises(tf.errors.DataLossError, match=r"\.snapshot"):
+        list(tf.data.Dataset.load(str(tmp_path)))
