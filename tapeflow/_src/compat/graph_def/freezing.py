@@ -9,6 +9,7 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401  register readers and
     control_flow,
     effects,
     graphs,
+    reference_updates,
     resources,
     tensor_lists,
 )

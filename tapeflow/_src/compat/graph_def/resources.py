@@ -97,7 +97,7 @@ def _scatter(step: Step, values: list[Any], context: Context) -> Any:
 @handles("ResourceScatterNdAdd", "ResourceScatterNdSub", "ResourceScatterNdUpdate")
 def _scatter_nd(step: Step, values: list[Any], context: Context) -> Any:
     variable, indices, updates = values
-    getattr(variable, f"scatter_nd_{step.op.removeprefix('ResourceScatterNd').lower()}")(indices, updates)
+    getattr(variable, f"scatter_nd_{step.op.partition('ScatterNd')[2].lower()}")(indices, updates)
     return []
 
 

@@ -114,6 +114,37 @@ def _ftrl(
     return _ftrl_v2(var, accum, linear, grad, lr, l1, l2, l2 - l2, lr_power, multiply)
 
 
+def _proximal(value: Any, rate: Any, l1: Any, l2: Any) -> Any:
+    """The nearest point in the sense of the penalties l1 |x| and l2 x^2 / 2."""
+    return primitives.Sign(value) * primitives.Maximum(primitives.Abs(value) - rate * l1, 0.0) / (1.0 + rate * l2)
+
+
+def _proximal_descent(var: Any, delta: Any, alpha: Any, l1: Any, l2: Any) -> Values:
+    return (_proximal(var - alpha * delta, alpha, l1, l2),)
+
+
+def _proximal_adagrad(var: Any, accum: Any, grad: Any, lr: Any, l1: Any, l2: Any) -> Values:
+    accum = accum + grad * grad
+    rate = lr * primitives.Rsqrt(accum)
+    return _proximal(var - grad * rate, rate, l1, l2), accum
+
+
+def _adagrad_da(var: Any, total: Any, squares: Any, grad: Any, lr: Any, l1: Any, l2: Any, step: Any) -> Values:
+    total, squares = total + grad, squares + grad * grad
+    kept = primitives.Sign(total) * primitives.Maximum(primitives.Abs(total) - l1 * step, 0.0)
+    return -lr * kept / (l2 * step * lr + primitives.Sqrt(squares)), total, squares
+
+
+def _add_sign(var: Any, m: Any, grad: Any, lr: Any, alpha: Any, decay: Any, beta: Any) -> Values:
+    m = m * beta + grad * (1.0 - beta)
+    return var - lr * (alpha + decay * primitives.Sign(grad) * primitives.Sign(m)) * grad, m
+
+
+def _power_sign(var: Any, m: Any, grad: Any, lr: Any, logbase: Any, decay: Any, beta: Any) -> Values:
+    m = m * beta + grad * (1.0 - beta)
+    return var - lr * primitives.Exp(logbase * decay * primitives.Sign(grad) * primitives.Sign(m)) * grad, m
+
+
 def _dense(rule: Callable[..., Values], slots: int, order: list[int]) -> Callable[..., Any]:
     """The operation on whole variables: its arguments are variables, then others, which the rule gets in `order`."""
 
@@ -154,7 +185,7 @@ def _scatter(method: str) -> Callable[..., Any]:
 
 def _rows() -> list[tuple[str, str, Any]]:
     """Of each optimizer: its name, its variables, its other arguments in TensorFlow's order, and its rule."""
-    last = "use_locking=False"
+    last, totals = "use_locking=False", "var gradient_accumulator gradient_squared_accumulator"
     kinds: list[tuple[str, str, str, Callable[..., Values], str]] = [
         ("GradientDescent", "var", "alpha delta", _descent, ""),
         ("Momentum", "var accum", "lr grad momentum", _momentum, "use_nesterov"),
@@ -168,9 +199,14 @@ def _rows() -> list[tuple[str, str, Any]]:
         ("RMSProp", "var ms mom", "lr rho momentum epsilon grad", _rmsprop, ""),
         ("CenteredRMSProp", "var mg ms mom", "lr rho momentum epsilon grad", _centered_rmsprop, ""),
         ("Ftrl", "var accum linear", "grad lr l1 l2 lr_power", _ftrl, "multiply_linear_by_lr"),
+        ("ProximalGradientDescent", "var", "alpha l1 l2 delta", _proximal_descent, ""),
+        ("ProximalAdagrad", "var accum", "lr l1 l2 grad", _proximal_adagrad, ""),
+        ("AdagradDA", totals, "grad lr l1 l2 global_step", _adagrad_da, ""),
+        ("AddSign", "var m", "lr alpha sign_decay beta grad", _add_sign, ""),
+        ("PowerSign", "var m", "lr logbase sign_decay beta grad", _power_sign, ""),
         ("FtrlV2", "var accum linear", "grad lr l1 l2 l2_shrinkage lr_power", _ftrl_v2, "multiply_linear_by_lr"),
     ]  # fmt: skip
-    without_sparse = {"GradientDescent", "Adam", "AdamWithAmsgrad", "AdaMax"}
+    without_sparse = {"GradientDescent", "Adam", "AdamWithAmsgrad", "AdaMax", "AddSign", "PowerSign"}
     rows: list[tuple[str, str, Any]] = []
     for name, variables, others, rule, flag in kinds:
         own, given = variables.split(), others.split()
@@ -187,6 +223,7 @@ def _rows() -> list[tuple[str, str, Any]]:
             known = [word for word in (*words, "use_locking", *([flag] if flag else [])) if word != "indices"]
             order = [known.index(word) for word in wanted]
             if sparse:
+                arguments = arguments.replace("delta", "grad")
                 target: Any = _sparse(rule, len(own), order, words.index("indices"))
             else:
                 target = _dense(rule, len(own), order)

@@ -10,6 +10,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import (  # noqa: F401  register handlers
     control_flow,
     effects,
+    reference_updates,
     resources,
     tensor_arrays,
     tensor_lists,
