@@ -27,7 +27,7 @@ def _cast(n: ExportedNode) -> Any:
 
 @writes("ConcatV2")
 def _concat(n: ExportedNode) -> Any:
-    return n.e.one("ConcatV2", n.inputs, n.tensor(0))
+    return n.e.one("ConcatV2", n.inputs, n.tensor(0)) if len(n.inputs) > 1 else n.e.one("Identity", n[0])
 
 
 @writes("SplitV")

@@ -28,7 +28,7 @@ from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 
 
-def _writes_function(function: Any) -> Callable[[Callable[[ExportedNode, dict[str, Any]], Any]], Rule]:
+def writes_function(function: Any) -> Callable[[Callable[[ExportedNode, dict[str, Any]], Any]], Rule]:
     """Registers what writes nodes that run a function, given its arguments by name."""
     signature = inspect.signature(function)
 
@@ -44,7 +44,8 @@ def _writes_function(function: Any) -> Callable[[Callable[[ExportedNode, dict[st
     return register
 
 
-def _refused(n: ExportedNode, what: str) -> Exception:
+def refused(n: ExportedNode, what: str) -> Exception:
+    """The error for arguments of a function that cannot be written."""
     return UnimplementedError.of(f"{n.writer.where}: {what} cannot be written")
 
 
@@ -62,7 +63,7 @@ def _parse(n: ExportedNode, given: dict[str, Any]) -> Any:
         elif isinstance(feature, RaggedFeature) and not feature.partitions:
             groups["ragged"].append((feature.value_key or key, feature))
         else:
-            raise _refused(n, f"parse_example with {feature}")
+            raise refused(n, f"parse_example with {feature}")
     names = {kind: e.constant(np.asarray([k for k, _ in group], object), "string") for kind, group in groups.items()}
     defaults, shapes = [], []
     for _, feature in groups["dense"]:
@@ -105,7 +106,7 @@ def _parse(n: ExportedNode, given: dict[str, Any]) -> Any:
 
 
 for _function in (parse_example, parse_single_example):
-    _writes_function(_function)(_parse)
+    writes_function(_function)(_parse)
 
 
 def _default(feature: Any, dtype: Any, dims: list[int], grows: bool) -> Any:
@@ -118,7 +119,7 @@ def _default(feature: Any, dtype: Any, dims: list[int], grows: bool) -> Any:
     return value if grows else np.broadcast_to(value, dims) if value.size == 1 else value.reshape(dims)
 
 
-@_writes_function(decode_csv)
+@writes_function(decode_csv)
 def _csv(n: ExportedNode, given: dict[str, Any]) -> Any:
     defaults = [n.e.constant(convert_to_tensor(d)) for d in given["record_defaults"]]
     defaults = [n.e.one("Reshape", d, n.e.ints([-1])) for d in defaults]
@@ -133,7 +134,7 @@ def _csv(n: ExportedNode, given: dict[str, Any]) -> Any:
     )
 
 
-@_writes_function(decode_image)
+@writes_function(decode_image)
 def _image(n: ExportedNode, given: dict[str, Any]) -> Any:
     return n.e.one(
         "DecodeImage",
@@ -149,11 +150,11 @@ def _image(n: ExportedNode, given: dict[str, Any]) -> Any:
 
 def _rows(e: Emitter, text: Ref, n: ExportedNode) -> Ref:
     if text.shape.rank not in (0, 1):
-        raise _refused(n, f"a function on text of shape {text.shape}")
+        raise refused(n, f"a function on text of shape {text.shape}")
     return e.one("Reshape", text, e.ints([-1]))
 
 
-@_writes_function(bytes_split)
+@writes_function(bytes_split)
 def _bytes(n: ExportedNode, given: dict[str, Any]) -> Any:
     e, text = n.e, given["input"]
     rows = _rows(e, text, n)
@@ -167,7 +168,7 @@ def _bytes(n: ExportedNode, given: dict[str, Any]) -> Any:
     return [values, e.one("ConcatV2", [e.ints([0], "int64"), e.one("Cumsum", lengths, e.ints(0))], e.ints(0))]
 
 
-@_writes_function(unicode_decode)
+@writes_function(unicode_decode)
 def _points(n: ExportedNode, given: dict[str, Any]) -> Any:
     text = given["input"]
     splits, values = n.e.node(
@@ -182,10 +183,10 @@ def _points(n: ExportedNode, given: dict[str, Any]) -> Any:
     return [values] if text.shape.rank == 0 else [values, splits]
 
 
-@_writes_function(ngrams)
+@writes_function(ngrams)
 def _grams(n: ExportedNode, given: dict[str, Any]) -> Any:
     if not isinstance(given["data"], Parts) or len(given["data"]) != 2:
-        raise _refused(n, "strings.ngrams of a dense tensor, or of rows in rows,")
+        raise refused(n, "strings.ngrams of a dense tensor, or of rows in rows,")
     pads = given["pad_values"]
     left, right = ("", "") if pads is None else (pads, pads) if isinstance(pads, str | bytes) else pads
     width = 0 if pads is None else -1 if given["padding_width"] is None else given["padding_width"]
@@ -201,7 +202,7 @@ def _grams(n: ExportedNode, given: dict[str, Any]) -> Any:
     )
 
 
-@_writes_function(reduce_join)
+@writes_function(reduce_join)
 def _join(n: ExportedNode, given: dict[str, Any]) -> Any:
     e, x, axis = n.e, as_ref(n.e, given["inputs"], "string"), given["axis"]
     if axis is None:
@@ -213,7 +214,7 @@ def _join(n: ExportedNode, given: dict[str, Any]) -> Any:
     return e.one("ReduceJoin", x, axes, keep_dims=given["keepdims"], separator=given["separator"])
 
 
-@_writes_function(format_)
+@writes_function(format_)
 def _format(n: ExportedNode, given: dict[str, Any]) -> Any:
     inputs = [given["inputs"]] if isinstance(given["inputs"], Ref) else list(given["inputs"])
     return n.e.one(
@@ -228,36 +229,37 @@ def _format(n: ExportedNode, given: dict[str, Any]) -> Any:
 # ---- sparse tensors
 
 
-@_writes_function(binary.add)
+@writes_function(binary.add)
 def _add(n: ExportedNode, given: dict[str, Any]) -> Any:
     a, b = given["a"], given["b"]
     if not (isinstance(a, Parts) and isinstance(b, Parts)):
-        raise _refused(n, "sparse.add of a sparse and a dense tensor")
+        parts, dense = (a, b) if isinstance(a, Parts) else (b, a)
+        return n.e.one("SparseTensorDenseAdd", *parts, as_ref(n.e, dense, parts[1].dtype))
     return n.e.node("SparseAdd", *a, *b, n.e.constant(given["threshold"], a[1].dtype))
 
 
-@_writes_function(sparse.concat)
+@writes_function(sparse.concat)
 def _concat(n: ExportedNode, given: dict[str, Any]) -> Any:
     if given["expand_nonconcat_dims"]:
-        raise _refused(n, "sparse.concat with expand_nonconcat_dims")
+        raise refused(n, "sparse.concat with expand_nonconcat_dims")
     indices, values, shapes = (list(part) for part in zip(*given["sp_inputs"]))
     return n.e.node("SparseConcat", indices, values, shapes, concat_dim=int(given["axis"]))
 
 
-@_writes_function(sparse.transpose)
+@writes_function(sparse.transpose)
 def _transpose(n: ExportedNode, given: dict[str, Any]) -> Any:
     e, (indices, values, shape), perm = n.e, given["sp_input"], given["perm"]
     rank = indices.shape[1] if indices.shape.rank == 2 else None
     if perm is None:
         if rank is None:
-            raise _refused(n, "sparse.transpose of an unknown rank")
+            raise refused(n, "sparse.transpose of an unknown rank")
         perm = list(range(rank))[::-1]
     order = e.ints(perm)
     moved = e.one("GatherV2", indices, order, e.ints(1)), e.one("GatherV2", shape, order, e.ints(0))
     return [*e.node("SparseReorder", moved[0], values, moved[1]), moved[1]]
 
 
-@_writes_function(conversion.to_dense)
+@writes_function(conversion.to_dense)
 def _to_dense(n: ExportedNode, given: dict[str, Any]) -> Any:
     (indices, values, shape), default = given["sp_input"], given["default_value"]
     empty: Any = "" if values.dtype.name == "string" else 0
@@ -269,7 +271,7 @@ def _set_operation(name: str) -> Callable[[ExportedNode, dict[str, Any]], Any]:
     def write(n: ExportedNode, given: dict[str, Any]) -> Any:
         a, b = given["a"], given["b"]
         if isinstance(a, Parts) or isinstance(b, Parts):
-            raise _refused(n, "a set operation on sparse tensors")
+            raise refused(n, "a set operation on sparse tensors")
         text = "b-a" if name == "a-b" and not given.get("aminusb", True) else name
         sides = [as_ref(n.e, x, None) for x in (a, b)]
         return n.e.node("DenseToDenseSetOperation", *sides, set_operation=text, validate_indices=True)
@@ -277,17 +279,17 @@ def _set_operation(name: str) -> Callable[[ExportedNode, dict[str, Any]], Any]:
     return write
 
 
-@_writes_function(sets.size)
+@writes_function(sets.size)
 def _set_size(n: ExportedNode, given: dict[str, Any]) -> Any:
     return n.e.one("SetSize", *given["a"], validate_indices=given["validate_indices"])
 
 
-@_writes_function(bincount)
+@writes_function(bincount)
 def _bincount(n: ExportedNode, given: dict[str, Any]) -> Any:
     """As many bins as the largest number needs, within the bounds that are given."""
     e, x, dtype = n.e, given["arr"], as_dtype(given["dtype"])
     if isinstance(x, Parts) or (given["axis"] is not None and x.shape.rank != 2):
-        raise _refused(n, "math.bincount of a sparse or ragged tensor, or along an axis of a vector,")
+        raise refused(n, "math.bincount of a sparse or ragged tensor, or along an axis of a vector,")
     flat = e.one("Reshape", x, e.ints([-1]))
     largest = e.one("Max", e.one("ConcatV2", [flat, e.constant([-1], x.dtype)], e.ints(0)), e.ints([0]))
     size = e.one("AddV2", largest, e.constant(1, x.dtype))
@@ -301,9 +303,9 @@ def _bincount(n: ExportedNode, given: dict[str, Any]) -> Any:
     )
 
 
-_writes_function(sets.intersection)(_set_operation("intersection"))
-_writes_function(sets.union)(_set_operation("union"))
-_writes_function(sets.difference)(_set_operation("a-b"))
+writes_function(sets.intersection)(_set_operation("intersection"))
+writes_function(sets.union)(_set_operation("union"))
+writes_function(sets.difference)(_set_operation("a-b"))
 
 
 # ---- samplers, which TensorFlow has with a seed in place of key and counter

@@ -95,7 +95,8 @@ def _depthwise(n: ExportedNode) -> Any:
     e, w = n.e, Window(n, 0, False)
     if w.rank != 4:
         raise n.unsupported("three dimensions")
-    y = e.one("DepthwiseConv2dNative", w.widened(e, n[0]), w.widened(e, n[1], 0), **conv_attributes(w))
+    filters = dilated(e, w.widened(e, n[1], 0), w)
+    y = e.one("DepthwiseConv2dNative", w.widened(e, n[0]), filters, **conv_attributes(w) | {"dilations": [1] * 4})
     return w.narrowed(e, y)
 
 

@@ -18,6 +18,7 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_math,
     export_nn,
     export_python,
+    export_sparse,
 )
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, FunctionWriter, GraphWriter, writes

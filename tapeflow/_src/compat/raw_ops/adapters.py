@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays import indexing
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.linalg.factorizations import lstsq
 from tapeflow._src.ops.math import quantization
 from tapeflow._src.ops.math.segments import count_bins
 from tapeflow._src.ops.sparse import binary as sparse_binary
@@ -58,6 +59,11 @@ def searcher(right: bool) -> Callable[..., Any]:
 
 def matmul(x: Any, y: Any, adj_x: bool, adj_y: bool) -> Any:
     return primitives.MatMul(x, y, False, False, adj_x, adj_y)
+
+
+def least_squares(matrix: Any, rhs: Any, l2_regularizer: Any, fast: bool) -> Any:
+    matrix = convert_to_tensor(matrix)
+    return lstsq(matrix, rhs, cast(l2_regularizer, matrix.dtype), fast)
 
 
 def bias_gradient(out_backprop: Any, data_format: str) -> Any:

@@ -18,6 +18,7 @@ from tapeflow._src.ops.sparse import crosses as sparse_crosses
 from tapeflow._src.ops.sparse import reductions as sparse_reductions
 from tapeflow._src.ops.sparse import sparse
 from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 SparseAddGrad = namedtuple("SparseAddGrad", ["a_val_grad", "b_val_grad"])
 SparseAdd = namedtuple("SparseAdd", ["sum_indices", "sum_values", "sum_shape"])
@@ -178,6 +179,46 @@ def _ragged_gather(nested_splits: Any, values: Any, indices: Any, rank: int) -> 
     return RaggedGather(list(found.nested_row_splits), found.flat_values)
 
 
+# ---- what is known of the results where sizes are unknown while tracing
+
+
+def _rows_spec(indices: Any, values: Any, columns: int | None = None) -> list[TensorSpec]:
+    """Positions, values and shape of a sparse tensor with any number of elements."""
+    rank = convert_to_tensor(indices).shape[1] if columns is None else columns
+    kind = convert_to_tensor(values).dtype
+    return [TensorSpec([None, rank], "int64"), TensorSpec([None], kind), TensorSpec([rank], "int64")]
+
+
+def _with_specs(function: Any, specs: Any) -> Any:
+    function.result_specs = specs
+    return function
+
+
+def _reshaped_specs(indices: Any, shape: Any, new_shape: Any) -> SparseReshape:
+    rank = convert_to_tensor(new_shape).shape[0]
+    return SparseReshape(TensorSpec([convert_to_tensor(indices).shape[0], rank], "int64"), TensorSpec([rank], "int64"))
+
+
+def _reordered_specs(indices: Any, values: Any, shape: Any) -> SparseReorder:
+    indices, values = convert_to_tensor(indices), convert_to_tensor(values)
+    return SparseReorder(TensorSpec(indices.shape, "int64"), TensorSpec(values.shape, values.dtype))
+
+
+def _filled_specs(indices: Any, values: Any, shape: Any, default: Any) -> SparseFillEmptyRows:
+    places, filled, _ = _rows_spec(indices, values)
+    rows = TensorSpec([convert_to_tensor(indices).shape[0]], "int64")
+    return SparseFillEmptyRows(places, filled, TensorSpec([None], "bool"), rows)
+
+
+def _split_specs(split_dim: Any, indices: Any, values: Any, shape: Any, num_split: int) -> SparseSplit:
+    return SparseSplit(*([spec] * num_split for spec in _rows_spec(indices, values)))
+
+
+def _sum_specs(indices: Any, values: Any, shape: Any, dense: Any) -> TensorSpec:
+    dense = convert_to_tensor(dense)
+    return TensorSpec(dense.shape, dense.dtype)
+
+
 ROWS: list[tuple[str, str, Any]] = [
     ("DenseBincount", "input, size, weights, binary_output=False", _dense_bin_count),
     ("DenseCountSparseOutput", "values, weights, binary_output, minlength=-1, maxlength=-1", _counted),
@@ -233,7 +274,7 @@ ROWS: list[tuple[str, str, Any]] = [
         lambda i, v, s, *rest: _counted(_sparse(i, v, s), *rest),
     ),
     ("SparseCrossV2", "indices, values, shapes, dense_inputs, sep", _crossed),
-    ("SparseFillEmptyRows", "indices, values, dense_shape, default_value", _filled),
+    ("SparseFillEmptyRows", "indices, values, dense_shape, default_value", _with_specs(_filled, _filled_specs)),
     ("SparseFillEmptyRowsGrad", "reverse_index_map, grad_values", "ragged_fill_empty_rows_grad"),
     (
         "SparseReduceMax",
@@ -255,12 +296,15 @@ ROWS: list[tuple[str, str, Any]] = [
         "input_indices, input_values, input_shape, reduction_axes, keep_dims=False",
         _reduce(sparse_reductions.reduce_sum, True),
     ),
-    ("SparseReorder", "input_indices, input_values, input_shape", _reordered),
-    ("SparseReshape", "input_indices, input_shape, new_shape", _reshaped),
+    ("SparseReorder", "input_indices, input_values, input_shape", _with_specs(_reordered, _reordered_specs)),
+    ("SparseReshape", "input_indices, input_shape, new_shape", _with_specs(_reshaped, _reshaped_specs)),
     (
         "SparseSlice",
         "indices, values, shape, start, size",
-        lambda i, v, s, start, size: SparseOutput(*_parts(sparse.slice_(_sparse(i, v, s), start, size))),
+        _with_specs(
+            lambda i, v, s, start, size: SparseOutput(*_parts(sparse.slice_(_sparse(i, v, s), start, size))),
+            lambda i, v, *_: SparseOutput(*_rows_spec(i, v)),
+        ),
     ),
     (
         "SparseSoftmax",
@@ -277,11 +321,11 @@ ROWS: list[tuple[str, str, Any]] = [
         "a_indices, a_values, a_shape, b_indices, b_values, b_shape",
         _combined(sparse_binary.minimum),
     ),
-    ("SparseSplit", "split_dim, indices, values, shape, num_split", _split),
+    ("SparseSplit", "split_dim, indices, values, shape, num_split", _with_specs(_split, _split_specs)),
     (
         "SparseTensorDenseAdd",
         "a_indices, a_values, a_shape, b",
-        lambda i, v, s, b: sparse_binary.add(_sparse(i, v, s), b),
+        _with_specs(lambda i, v, s, b: sparse_binary.add(_sparse(i, v, s), b), _sum_specs),
     ),
     (
         "SparseToSparseSetOperation",

@@ -25,6 +25,7 @@ from tapeflow._src.compat.raw_ops.adapters import (
     bin_count,
     block_lstm,
     division,
+    least_squares,
     matmul,
     nearly_equal,
     optional_value,
@@ -277,7 +278,7 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("MatrixLogarithm", "input", "linalg.logm"),
     ("MatrixSetDiag", "input, diagonal", "linalg.set_diag"),
     ("MatrixSolve", "matrix, rhs, adjoint=False", "linalg.solve"),
-    ("MatrixSolveLs", "matrix, rhs, l2_regularizer, fast=True", "linalg.lstsq"),
+    ("MatrixSolveLs", "matrix, rhs, l2_regularizer, fast=True", least_squares),
     ("MatrixSquareRoot", "input", "linalg.sqrtm"),
     ("MatrixTriangularSolve", "matrix, rhs, lower=True, adjoint=False", "linalg.triangular_solve"),
     ("Max", "input, axis, keep_dims=False", "math.reduce_max"),
@@ -533,7 +534,7 @@ def definitions() -> list[tuple[str, Any]]:
             target = function_by_path.get(path)
             if target is None:
                 continue
-            if adapt is None:
+            if adapt is None and not (name.startswith("Batch") and id(target) in raw_name_by_function):
                 raw_name_by_function[id(target)] = (name, count)
         target = adapt(target) if adapt else target
         if getattr(target, "__name__", "") == "<lambda>":

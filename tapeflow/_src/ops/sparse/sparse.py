@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import find_public, public
-from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.sparse.coordinates import (
@@ -66,10 +66,10 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([6., 5.], dtype=float32)>
     """
     x = as_sparse(sp_input, "reorder")
-    if not x.indices.shape[0]:
+    if x.indices.shape[0] == 0:
         return x
     flat = flat_positions(x.indices, dims_of_sparse(x))
-    order = primitives.TopKV2(flat, flat.shape[0], True, True)[1]
+    order = primitives.TopKV2(flat, dynamic_dims(flat)[0], True, True)[1]
     return SparseTensor(primitives.GatherV2(x.indices, order, 0, 0), take(x.values, order, 0), x.dense_shape)
 
 
