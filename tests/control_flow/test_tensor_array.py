@@ -235,3 +235,17 @@ def test_positions_in_a_list_that_are_not_known():
     gathered, scattered = f(tf.constant(2))
     np.testing.assert_array_equal(gathered, [3.0, 1.0])
     np.testing.assert_array_equal(scattered, [8.0, 2.0, 7.0])
+
+
+def test_a_staged_loop_fills_a_buffer():
+    """Tracing does not go over the elements, so that loops over many rows begin at once and Ctrl-C ends them."""
+    with tf.Graph().as_default():
+        array = tf.TensorArray.of_loop(tf.float32, 1_000, [2])
+        assert array._tensors == []
+        assert array.size().shape == []
+        assert array.write(3, [1.0, 2.0])._tensors == []
+    many = tf.ones([1_000])
+    f = tf.function(lambda x: (tf.map_fn(lambda row: row * 2.0, x), tf.scan(lambda s, row: s + row, x)))
+    doubled, sums = f(many)
+    assert doubled.numpy().sum() == 2_000.0
+    assert sums.numpy()[-1] == 1_000.0

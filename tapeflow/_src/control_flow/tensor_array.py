@@ -67,7 +67,8 @@ class TensorArraySpec(TypeSpec):
             self.dtype, 0, self._dynamic_size, infer_shape=self._infer_shape, element_shape=self._element_shape
         )
         buffer = components[0] if self._is_even() else UnevenRows(*components)
-        if not self._is_even() or _core.is_symbolic(buffer) or not isinstance(buffer, _core.Tensor):
+        in_graph = _core.is_tracing() or _core.is_symbolic(buffer)
+        if in_graph or not self._is_even() or not isinstance(buffer, _core.Tensor):
             array._buffer, array._length = buffer, self._length
         elif buffer.shape.rank == 2 and buffer.shape[1] == 0:
             array._tensors = [None] * buffer.shape[0]
@@ -154,8 +155,21 @@ class TensorArray:
         if written is not None:
             blank = zeros_like(written) if None in [t if t is None else 0 for t in self._tensors] else None
             return primitives.Pack([blank if t is None else t for t in self._tensors], 0)
+        return self._blank(len(self._tensors))
+
+    def _blank(self, length: int) -> Any:
+        """The buffer of so many elements of which none has been written."""
         known = self._element_shape.is_fully_defined()
-        return zeros([len(self._tensors), *(self._element_shape.as_list() if known else [0])], self._dtype)
+        return zeros([length, *(self._element_shape.as_list() if known else [0])], self._dtype)
+
+    @classmethod
+    def of_loop(cls, dtype: Any, length: Any, element_shape: Any) -> TensorArray:
+        """An array that a staged loop fills: its elements are the rows of a buffer from the beginning."""
+        if not isinstance(length, int):
+            return cls(dtype, length, element_shape=element_shape)
+        array = cls(dtype, 0, element_shape=element_shape)
+        array._buffer, array._length = array._blank(length), length
+        return array
 
     def _buffer_shapes(self) -> list[TensorShape]:
         """The shapes that the tensors of the buffer keep while a loop writes to it."""
