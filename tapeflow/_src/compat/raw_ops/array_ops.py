@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.io import csv
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -148,8 +148,10 @@ def _bucketized(x: Any, boundaries: Any) -> Any:
 
 def _in_place(primitive: Any) -> Any:
     def run(x: Any, i: Any, v: Any) -> Any:
+        x = convert_to_tensor(x)
+        v = _core.convert_to_tensor(v, None, x.dtype, "inplace")
         rows = primitives.Reshape(cast(i, "int32"), [-1, 1])
-        x, v = convert_to_tensor(x), convert_to_tensor(v)
+        rows = primitives.FloorMod(rows, primitives.Maximum(primitives.Shape(x)[0], 1))  # -1 is the last row
         return primitive(x, rows, v if convert_to_tensor(i).shape.rank else primitives.ExpandDims(v, 0))
 
     return run

@@ -16,6 +16,7 @@ from tapeflow._src.ops.sparse import coordinates
 from tapeflow._src.types.dtypes import float32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, define_products
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 # ---- two tensors
 
@@ -217,6 +218,13 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
             f"{coordinates.dims_of_sparse(b)} and {coordinates.dims_of_sparse(a)}",
         )
     shape = np.maximum(coordinates.dims_of_sparse(a)[:-1], coordinates.dims_of_sparse(b)[:-1])
+    for x in (a, b):
+        places = x.indices.numpy()[:, :-1]
+        if places.size and (places.min() < 0 or (places >= shape).any()):
+            raise InvalidArgumentError.of(
+                f"edit_distance: inner product of the indices is out of bounds for shape {shape.tolist()}: "
+                "dimensions are too small for the indices"
+            )
     groups: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {}
     for which, x in enumerate((a, b)):
         for place, value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):
@@ -233,3 +241,15 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
             distance = distance / len(true) if true else (np.inf if guess else 0.0)
         result[place] = distance
     return convert_to_tensor(result)
+
+
+def _distance_spec(hypothesis: Any, truth: Any, *_: Any, **__: Any) -> TensorSpec:
+    """What is known of the distances while tracing: the larger of both sizes, as far as they are."""
+    shapes = [x.shape for x in (hypothesis, truth)]
+    if any(shape.rank is None for shape in shapes) or shapes[0].rank != shapes[1].rank:
+        return TensorSpec(None, "float32")
+    pairs = zip(*(shape.as_list()[:-1] for shape in shapes))
+    return TensorSpec([None if None in pair else builtins.max(pair) for pair in pairs], "float32")
+
+
+edit_distance.result_specs = _distance_spec  # type: ignore[attr-defined]

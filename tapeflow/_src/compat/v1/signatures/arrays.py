@@ -51,11 +51,23 @@ v1_signature(
     "gather",
     example="tf.compat.v1.gather([5, 6], [1], None, 'n') => [6]",
 )
+
+
+def _gather_nd(
+    params: Any, indices: Any, name: str | None = None, batch_dims: int = 0, bad_indices_policy: str = ""
+) -> Any:
+    if bad_indices_policy == "IGNORE" and not batch_dims:
+        return find_public("raw_ops.GatherNd")(params=params, indices=indices, bad_indices_policy=bad_indices_policy)
+    if bad_indices_policy not in ("", "DEFAULT", "ERROR"):
+        raise ValueError(f"gather_nd: bad_indices_policy={bad_indices_policy!r} goes with batch_dims=0 alone")
+    return find_public("gather_nd")(params, indices, batch_dims=batch_dims, name=name)
+
+
 v1_signature(
     "gather_nd(params, indices, name=None, batch_dims=0, bad_indices_policy='')",
     "gather_nd",
     also=["manip.gather_nd"],
-    ignored=["bad_indices_policy"],
+    function=_gather_nd,
     example="tf.compat.v1.gather_nd([5, 6], [[1]], 'n') => [6]",
 )
 v1_signature(
