@@ -282,7 +282,7 @@ Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who
                              : to_tensor(item, inside, preferred, who));
   }
   for (const Tensor& t : parts)
-    if (!(t.shape() == parts[0].shape()))
+    if (t.shape().known_rank() && parts[0].shape().known_rank() && !(t.shape() == parts[0].shape()))
       fail(ErrorKind::value, who, ": Shapes of all inputs must match: values[0].shape = ", parts[0].shape(),
            " != values[i].shape = ", t.shape());
   return stack(parts, 0);

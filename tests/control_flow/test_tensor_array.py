@@ -240,7 +240,7 @@ def test_positions_in_a_list_that_are_not_known():
 def test_a_staged_loop_fills_a_buffer():
     """Tracing does not go over the elements, so that loops over many rows begin at once and Ctrl-C ends them."""
     with tf.Graph().as_default():
-        array = tf.TensorArray.of_loop(tf.float32, 1_000, [2])
+        array = tf.TensorArray._of_loop(tf.float32, 1_000, [2])
         assert array._tensors == []
         assert array.size().shape == []
         assert array.write(3, [1.0, 2.0])._tensors == []

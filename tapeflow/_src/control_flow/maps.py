@@ -112,7 +112,7 @@ def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -
     for variable in graph.captured_variables:
         convert_to_tensor(variable)
     count = _count_of(flat[0])
-    arrays = [TensorArray.of_loop(x.dtype, count, x.shape) for x in outputs]
+    arrays = [TensorArray._of_loop(x.dtype, count, x.shape) for x in outputs]
 
     def step(position: Any, arrays: list[Any]) -> Any:
         found = graph.call([*(x[position] for x in flat), *captures])
@@ -132,7 +132,7 @@ def _staged_run(
     value = _row(elems, flat, -1 if backwards else 0) if first else nest.map_structure(convert_to_tensor, initializer)
     iterations = count - 1 if first else count
     leaves = nest.flatten(value)
-    arrays = [TensorArray.of_loop(x.dtype, count, x.shape) for x in leaves] if keeps else []
+    arrays = [TensorArray._of_loop(x.dtype, count, x.shape) for x in leaves] if keeps else []
     if keeps and first:
         arrays = [a.write(count - 1 if backwards else 0, x) for a, x in zip(arrays, leaves)]
 

@@ -163,7 +163,7 @@ class TensorArray:
         return zeros([length, *(self._element_shape.as_list() if known else [0])], self._dtype)
 
     @classmethod
-    def of_loop(cls, dtype: Any, length: Any, element_shape: Any) -> TensorArray:
+    def _of_loop(cls, dtype: Any, length: Any, element_shape: Any) -> TensorArray:
         """An array that a staged loop fills: its elements are the rows of a buffer from the beginning."""
         if not isinstance(length, int):
             return cls(dtype, length, element_shape=element_shape)

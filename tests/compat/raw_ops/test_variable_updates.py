@@ -108,3 +108,22 @@ def test_in_a_graph_they_are_operations_that_others_wait_for():
         assert session.run(count) == 1
         added.run()
         np.testing.assert_array_equal(session.run(v), [5.0, 1.0])
+
+
+def test_indices_that_lie_outside_are_ignored_on_request():
+    raw, indices = tf.raw_ops, [[0], [7], [-1]]
+    given = {"indices": indices, "bad_indices_policy": "IGNORE"}
+    assert raw.GatherNd(params=[1.0, 2.0], **given).numpy().tolist() == [1.0, 0.0, 0.0]
+    assert raw.ScatterNd(updates=[5.0, 6.0, 7.0], shape=[2], **given).numpy().tolist() == [5.0, 0.0]
+    for name, expected in (("Update", 5.0), ("Add", 6.0), ("Sub", -4.0), ("Max", 5.0), ("Min", 1.0)):
+        operation = getattr(raw, f"TensorScatter{name}")
+        assert operation(tensor=[1.0, 2.0], updates=[5.0, 6.0, 7.0], **given).numpy().tolist() == [expected, 2.0]
+    assert tf.compat.v1.gather_nd([1.0], [[9]], bad_indices_policy="IGNORE").numpy().tolist() == [0.0]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        raw.GatherNd(params=[1.0, 2.0], indices=indices)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="bad_indices_policy"):
+        raw.GatherNd(params=[1.0, 2.0], indices=indices, bad_indices_policy="OTHER")
+
+
+def test_rows_in_place_count_from_the_end():
+    assert tf.raw_ops.InplaceUpdate(x=tf.zeros([3]), i=[-1], v=[5.0]).numpy().tolist() == [0.0, 0.0, 5.0]

@@ -101,3 +101,22 @@ def test_generated_functions_of_variables():
     with tf.GradientTape() as tape:
         y = generated.resource_gather(variable.handle, [1, 1], tf.float32)
     assert tf.convert_to_tensor(tape.gradient(y, variable)).numpy().tolist() == [0.0, 2.0]
+
+
+def test_the_list_of_devices():
+    devices = inner("client.device_lib").list_local_devices()
+    assert [(device.name, device.device_type) for device in devices] == [("/device:CPU:0", "CPU")]
+    assert 'device_type: "CPU"' in str(devices[0])
+
+
+def test_a_typed_function_gives_one_result_bare():
+    double = inner("framework.function").Defun(tf.float32)(lambda x: [x * 2.0])
+    assert double(3.0).numpy() == 6.0
+
+
+def test_names_of_generated_functions():
+    names = inner("ops.gen_math_ops"), inner("ops.gen_array_ops")
+    assert names[0].mat_mul([[2.0]], [[3.0]]).numpy() == 6.0
+    assert names[1].gather_nd([5.0, 6.0], [[1]]).numpy() == [6.0]
+    with pytest.raises(AttributeError):
+        names[0].no_such_operation  # noqa: B018

@@ -169,3 +169,17 @@ def test_the_gradient_of_mirrored_integers():
             tf.raw_ops.MirrorPadGrad(input=tf.ones([4, 5], d), paddings=pairs, mode=mode) for d in ("int32", "float32")
         ]
         assert found[0].numpy().tolist() == found[1].numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3, 1, 0), "input must be 1-D or higher"),
+        (([3], [[1]], [0]), "shift must be a scalar or a 1-D vector"),
+        (([3], [1], [[0]]), "axis must be a scalar or a 1-D vector"),
+        (([1, 2], [1, 1], [0]), "shift and axis must have the same size"),
+    ],
+)
+def test_shapes_that_roll_refuses(arguments, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.roll(*arguments)

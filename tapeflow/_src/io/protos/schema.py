@@ -77,6 +77,11 @@ message GradientDef
   1 function_name string; 2 gradient_func string
 message RegisteredGradient
   1 gradient_func string; 2 registered_op_type string
+message DeviceLocality
+  1 bus_id int32; 2 numa_node int32
+message DeviceAttributes
+  1 name string; 2 device_type string; 4 memory_limit int64; 5 locality DeviceLocality; 6 incarnation fixed64;
+  7 physical_device_desc string; 8 xla_global_id int64
 message VersionDef
   1 producer int32; 2 min_consumer int32; 3 bad_consumers int32*
 message GraphDef

@@ -264,9 +264,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     """
     x = convert_to_tensor(input)
     if x.shape.rank == 0:
-        raise InvalidArgumentError.of(
-            "roll: input must be 1-D or higher: Shape must be at least rank 1 but is rank 0"
-        )
+        raise InvalidArgumentError.of("roll: input must be 1-D or higher: Shape must be at least rank 1 but is rank 0")
     for what, given in (("shift", shift), ("axis", axis)):
         if type(given) is not int and not holds_symbolic(given) and np.ndim(given) > 1:
             raise InvalidArgumentError.of(
@@ -278,7 +276,9 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
     shifts = [shift] if type(shift) is int else dims_of(shift)
     axes = [axis] if type(axis) is int else dims_of(axis)
     if len(shifts) != len(axes):
-        raise InvalidArgumentError.of(f"roll: shift and axis must have the same size: both shapes must be equal; got {shifts} and {axes}")
+        raise InvalidArgumentError.of(
+            f"roll: shift and axis must have the same size: both shapes must be equal; got {shifts} and {axes}"
+        )
     dims = x.shape.as_list()
     for places, along in zip(shifts, axes):
         if not -len(dims) <= along < len(dims):

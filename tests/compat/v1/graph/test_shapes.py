@@ -65,3 +65,18 @@ def test_shapes_that_contradict():
         with pytest.raises(ValueError, match="Shapes must be equal rank, but are 2 and 1"):
             x.set_shape([2])
         assert graph.graph_def_versions.producer > 0
+
+
+def test_sizes_that_are_placeholders_of_unknown_rank():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        count = tf.compat.v1.placeholder(tf.int32)
+        assert session.run(tf.reshape(tf.range(6), [count, 2]), {count: 3}).shape == (3, 2)
+        assert session.run(tf.zeros([2, count]), {count: 3}).shape == (2, 3)
+
+
+def test_the_shape_of_edit_distances():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        one, two = (tf.sparse.from_dense([[1, last], [3, 4]]) for last in (2, 5))
+        found = tf.edit_distance(one, two)
+        assert found.shape == [2]
+        assert session.run(found).tolist() == [0.5, 0.0]

@@ -19,6 +19,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     datasets,
     decorators,
     deprecation,
+    device_list,
     execution,
     execution_context,
     framework_functions,
@@ -332,6 +333,7 @@ for _path, _names in (
     *suite_table.names_by_path.items(),
     *datasets.names_by_path.items(),
     *functional.names_by_path.items(),
+    *device_list.names_by_path.items(),
     *execution.names_by_path.items(),
     *recording.names_by_path.items(),
 ):

@@ -28,7 +28,8 @@ def defun(*input_types: Any, func_name: str | None = None, **options: Any) -> Ca
                 raise ValueError(f"Expected number of arguments: {len(input_types)}, received: {len(args)}")
             convert = find_public("convert_to_tensor")
             types = input_types or [None] * len(args)
-            return traced(*(convert(value, dtype) for value, dtype in zip(args, types)))
+            result = traced(*(convert(value, dtype) for value, dtype in zip(args, types)))
+            return result[0] if isinstance(result, list | tuple) and len(result) == 1 else result
 
         call.name = func_name or function.__name__  # type: ignore[attr-defined]
         return call
