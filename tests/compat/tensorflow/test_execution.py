@@ -120,3 +120,10 @@ def test_names_of_generated_functions():
     assert names[1].gather_nd([5.0, 6.0], [[1]]).numpy() == [6.0]
     with pytest.raises(AttributeError):
         names[0].no_such_operation  # noqa: B018
+
+
+def test_counts_of_sparse_tensors():
+    x = tf.sparse.from_dense([[1, 2, 2], [3, 3, 3]])
+    assert (
+        inner("ops.sparse_ops").bincount(x, axis=-1).numpy().tolist() == tf.math.bincount(x, axis=-1).numpy().tolist()
+    )

@@ -50,3 +50,10 @@ def test_ragged_ids_are_sparse_ids(combiner):
     np.testing.assert_allclose(found, expected)
     with pytest.raises(TypeError, match="sp_weights must be RaggedTensor"):
         tf.nn.embedding_lookup_sparse(TABLE, ids, weights.to_sparse(), combiner=combiner)
+
+
+def test_safe_lookup_of_ragged_ids():
+    ids = tf.ragged.constant([[0, 1], [], [2]], dtype=tf.int64)
+    weights = tf.ragged.constant([[1.0, 3.0], [], [2.0]])
+    found = tf.nn.safe_embedding_lookup_sparse(tf.eye(3), ids, weights)
+    assert found.numpy().tolist() == [[0.25, 0.75, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]

@@ -225,6 +225,8 @@ def safe_lookup_sparse(
         raise ValueError(f"Missing embedding_weights {params}.")
     combiner = "mean" if combiner is None else combiner
     _check_sparse(ids, weights, "sparse")
+    if isinstance(ids, RaggedTensor):
+        ids, weights = ids.to_sparse(), None if weights is None else weights.to_sparse()
     parts = _parts(_table(params))
     dims = [int(d) for d in np.asarray(ids.dense_shape)]
     outer, rows = dims[:-1], int(np.prod(dims[:-1]))

@@ -6,13 +6,15 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public, public_as
+from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.window_arguments import (
     geometry,
     padding_of,
     per_dimension,
+    refuse_narrow,
     to_channels_first,
     to_channels_last,
 )
@@ -37,6 +39,7 @@ def _pool(
     x = convert_to_tensor(x)
     if spatial == 1 and data_format in ("NHWC", "NCHW"):
         data_format = "NWC" if data_format == "NHWC" else "NCW"
+    ksize, strides = (n if isinstance(n, int | list | tuple) else dims_of(n) for n in (ksize, strides))
     whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2 == x.shape.rank
     channels = 1 if data_format is not None and data_format.startswith("NC") else -1
     if primitive is primitives.MaxPool and whole and ksize[channels] != 1:
@@ -53,6 +56,8 @@ def _pool(
         raise InvalidArgumentError.of(
             f"{who}: paddings need to be smaller than the window size; got {pads} and {window}"
         )
+    if padding == "VALID" and _core.is_tracing():
+        refuse_narrow(who, x.shape[2:] if first else x.shape[1:-1], window, dilation)
     y = primitive(to_channels_last(x) if first else x, window, steps, kind, pads, dilation)
     return to_channels_first(y) if first else y
 

@@ -120,3 +120,14 @@ def to_channels_first(x: Any) -> Any:
     """(N, spatial..., C) to (N, C, spatial...)."""
     rank = x.shape.rank
     return primitives.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
+
+
+def refuse_narrow(who: str, sizes: Any, window: Any, dilations: Any) -> None:
+    """Refuses windows that no position of a traced input holds; while operations run, the result is empty.
+
+    TensorFlow does the same: the shape rule of a graph is stricter than the kernel.
+    """
+    for size, width, rate in zip(sizes.as_list(), window, dilations or [1] * len(window)):
+        reach = (width - 1) * rate + 1
+        if size is not None and size < reach:
+            raise InvalidArgumentError.of(f"{who}: Negative dimension size caused by subtracting {reach} from {size}")
