@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -46,7 +47,13 @@ def make_tensor_proto(
         dims = as_shape(shape).as_list()
         if verify_shape and list(array.shape) != dims:
             raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, but got {array.shape}.")
-        array = np.broadcast_to(array, dims) if array.size == 1 or allow_broadcast else array.reshape(dims)
+        size = math.prod(dims)
+        if allow_broadcast:
+            array = np.broadcast_to(array, dims)
+        elif 0 < array.size < size:  # the last element stands for those that follow
+            array = np.append(array, np.repeat(array.reshape(-1)[-1:], size - array.size)).reshape(dims)
+        else:
+            array = array.reshape(dims)
     return tensor_message(_core.convert_to_tensor(array, tensor.dtype, None, "make_tensor_proto"))
 
 

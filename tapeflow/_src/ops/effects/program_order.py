@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.ops.arrays.conversion import get_static_value
 from tapeflow._src.ops.effects.host_call import call_with_places
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -63,10 +64,30 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
         if deferred or (
             graph is not None and any(map(_is_deferred, nest.flatten([args, kwargs], expand_composites=True)))
         ):
+            if deferred and function.__name__ not in _WHEN_RUN:
+                _check_constants(function, args, kwargs)
             return run_later(_telling(function), args, kwargs, function)
         return function(*args, **kwargs)
 
     return check
+
+
+_WHEN_RUN = {"Assert", "assert_near"}  # TensorFlow does not look at constants of a graph for these
+
+
+def _check_constants(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Runs a check at once if all that it looks at are constants of the graph."""
+    leaves = nest.flatten([args, kwargs], expand_composites=True)
+    values = [get_static_value(leaf) if _core.is_tensor(leaf) else leaf for leaf in leaves]
+    if any(_core.is_tensor(leaf) and value is None for leaf, value in zip(leaves, values)):
+        return
+    given, named = nest.pack_sequence_as([args, kwargs], values, expand_composites=True)
+    graph = _core.current_graph()
+    _core.swap_stage(None)
+    try:
+        function(*given, **named)
+    finally:
+        _core.swap_stage(graph)
 
 
 def _telling(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -93,3 +93,19 @@ def test_a_graph_inside_waits_for_operations_of_the_program(graph, kind):
     with started() as session:
         assert session.run(result) == (1 if kind == "cond" else 3)
         assert session.run(count) == 1.0
+
+
+def test_assertions_about_constants_of_a_graph_fail_at_once():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        small, big = tf.constant([1, 2]), tf.constant([3, 4])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="fail"):
+            tf.compat.v1.assert_equal(big, small, message="fail")
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.debugging.assert_negative(small)
+        with tf.control_dependencies([tf.compat.v1.assert_less(small, big)]):
+            assert session.run(tf.identity(small)).tolist() == [1, 2]
+        x = tf.compat.v1.placeholder(tf.int32)
+        with tf.control_dependencies([tf.compat.v1.assert_less(x, big)]):
+            y = tf.identity(x)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(y, {x: [9, 9]})

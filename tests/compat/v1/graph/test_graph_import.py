@@ -140,3 +140,9 @@ def test_messages_are_protocol_buffers():
         node.op == "Sum" and node.attr["keep_dims"].b is False and node.attr["Tidx"].type == tf.int32.as_datatype_enum
     )
     assert all(len(other.input) or other.op in ("Const", "Placeholder") for other in definition.node)
+
+
+def test_the_last_element_of_a_message_fills_its_shape():
+    message = tf.make_tensor_proto([10, 11, 12], shape=[2, 3], dtype=tf.int16)
+    assert tf.make_ndarray(message).tolist() == [[10, 11, 12], [12, 12, 12]]
+    assert tf.make_ndarray(tf.make_tensor_proto(5.0, shape=[2])).tolist() == [5.0, 5.0]
