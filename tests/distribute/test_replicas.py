@@ -143,6 +143,28 @@ def test_a_loaded_function_reads_the_copy_of_its_replica(pair, tmp_path):
         assert parts(y) == [9.0, 36.0] and parts(gradient) == [18.0, 36.0]
 
 
+@pytest.mark.parametrize("aggregation", ["SUM", "MEAN", "ONLY_FIRST_REPLICA", "NONE"])
+def test_checkpoints_hold_merged_values(pair, tmp_path, aggregation):
+    def make(strategy):
+        with strategy.scope():
+            return tf.Variable(
+                0.0,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation[aggregation],
+            )
+
+    v = make(pair)
+    pair.run(lambda: [v.assign(number() + 1.0)][:0])
+    path = tf.train.Checkpoint(v=v).save(str(tmp_path / "c"))
+    expected = {"SUM": 3.0, "MEAN": 1.5, "ONLY_FIRST_REPLICA": 1.0, "NONE": 1.0}[aggregation]
+    assert tf.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE") == expected
+    if aggregation != "NONE":
+        for strategy in (pair, tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0"])):
+            w = make(strategy)
+            tf.train.Checkpoint(v=w).restore(path).assert_consumed()
+            assert float(w.read_value()) == expected  # whatever the number of replicas is
+
+
 def test_variables_of_no_strategy_are_refused(pair):
     outside = tf.Variable(1.0, name="outside")
     for update in (pair.extended.update, lambda *args: pair.run(pair.extended.update, args)):

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src.distribute.processes import world
+from tapeflow._src.distribute.variables import SyncOnReadVariable
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.checkpoint import Checkpoint
 from tapeflow._src.train.checkpoint.manager import CheckpointManager
+from tapeflow._src.train.checkpoint.object_graph import ObjectGraph
 from tapeflow._src.types.logging import get_logger
 
 _RESTART_CODE = 143  # 128 + SIGTERM: what a scheduler expects of a job that it ended
@@ -106,6 +108,10 @@ class PreemptionCheckpointHandler:
         save = self._config.save_fn or self._manager.save
         if self._group.rank == 0:
             save()
+        else:
+            for leaf in ObjectGraph(self._manager.checkpoint).leaf_by_key.values():
+                if isinstance(leaf, SyncOnReadVariable):
+                    leaf.numpy()  # its value is merged, and the first process asks for it
         self._group.barrier("checkpoint before the end")
         get_logger().info("PreemptionCheckpointHandler: a checkpoint was saved; the program ends")
         signal.signal(signal.SIGTERM, self._before)

@@ -176,7 +176,6 @@ class SyncOnReadVariable(DistributedVariable):
     trainable = property(lambda self: False)
     device = property(lambda self: self._get().device)
     constraint = property(lambda self: self._values[0].constraint)
-    handle = property(lambda self: self._get().handle)
     initializer = property(lambda self: None)
     op = property(lambda self: self._get().op)
     graph = property(lambda self: self._get().graph)
@@ -194,6 +193,12 @@ class SyncOnReadVariable(DistributedVariable):
     def _get(self) -> Any:
         replica = self._replica()
         return self._values[0 if replica is None else replica.local_id]
+
+    @property
+    def handle(self) -> Any:
+        """What checkpoints read and write: the merged value, or that of a replica where values are not merged."""
+        merges = self._replica() is None and self._aggregation != VariableAggregation.NONE
+        return self if merges else self._get().handle
 
     def _total(self) -> Any:
         """The value outside of replicas."""

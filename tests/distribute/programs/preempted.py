@@ -12,7 +12,10 @@ strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank = strategy.cluster_resolver.task_id
 with strategy.scope():
     w, step = tf.Variable([1.0, 2.0, 3.0]), tf.Variable(0, dtype=tf.int64)
-checkpoint = tf.train.Checkpoint(w=w, step=step)
+    on_read = tf.VariableSynchronization.ON_READ
+    seen = tf.Variable(0.0, synchronization=on_read, aggregation=tf.VariableAggregation.SUM)
+merged = {"seen": seen} if how == "terminate" else {}  # its checkpoint is a collective: the handler's alone
+checkpoint = tf.train.Checkpoint(w=w, step=step, **merged)
 manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
 handler = tf.distribute.experimental.PreemptionCheckpointHandler(strategy.cluster_resolver, manager)
 
@@ -22,6 +25,7 @@ def train():
         x = tf.random.stateless_normal([3], seed=[int(step.numpy()), rank])
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum((w * x - 1.0) ** 2)
+        seen.assign_add(1.0)
         return tf.distribute.get_replica_context().all_reduce("MEAN", tape.gradient(loss, w))
 
     w.assign_sub(0.01 * strategy.run(replica))
@@ -54,4 +58,6 @@ while int(step.numpy()) < 12:
                 with open(os.path.join(folder, name), "wb") as file:
                     file.write(b"half")
             os.kill(os.getpid(), signal.SIGKILL)
+if how == "terminate":
+    assert float(seen.read_value()) == 12.0 * strategy.num_replicas_in_sync
 print("final", w.numpy().tobytes().hex(), int(step.numpy()), flush=True)
