@@ -132,3 +132,13 @@ def test_one_element_weighs_a_scalar():
         x = tf.constant([1.0, 2.0])
         (dx,) = tf.gradients(tf.reduce_max(x), x, grad_ys=[tf.constant([3.0])])
         assert session.run(dx).tolist() == [0.0, 3.0]
+
+
+def test_a_tape_goes_on_where_its_graph_is_entered_again():
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        v = tapeflow.Variable(3.0)
+        with tapeflow.GradientTape() as tape, graph.as_default():
+            y = v * v
+        (dv,) = tape.gradient(y, [v])
+        session.run(tf.global_variables_initializer())
+        assert session.run(dv) == 6.0

@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import local
 from typing import Any
 
@@ -80,10 +80,11 @@ class Graph(VariablesOfGraph, _core.Graph):
     @lasting_context
     def as_default(self) -> Iterator[Graph]:
         """Operations inside become part of this graph."""
+        entered = _core.current_graph() is not self  # a tape goes on where the graph is the default already
         before = _core.swap_stage(self)
         defaults.graphs.append(self)
         try:
-            with _core.StopRecording(True):
+            with _core.StopRecording(True) if entered else nullcontext():
                 yield self
         finally:
             if self in defaults.graphs:  # a test case may have begun anew
