@@ -93,7 +93,8 @@ class SparseTensor(ValuesTensor):
             known = None if rank is None else _core.known_elements(self._dense_shape) or [None] * rank
             known = known and [None if size == -1 else size for size in known]  # -1 stands for an unknown size
             return TensorShape(known).merge_with(self._static_shape)
-        return TensorShape(self._dense_shape.numpy().tolist())
+        sizes = self._dense_shape.numpy().tolist()
+        return TensorShape([None if size == -1 else size for size in sizes])
 
     def get_shape(self) -> TensorShape:
         """The shape of the tensor."""

@@ -275,3 +275,14 @@ def test_reshape_by_a_shape_known_when_the_graph_runs():
         )
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"sparse.reshape"):
         reshape(x, tf.constant([4, 2], tf.int64))
+
+
+def test_minus_one_in_a_dense_shape_is_unknown():
+    assert tf.SparseTensor([[0, 0]], [1.0], [-1, 2]).shape.as_list() == [None, 2]
+
+
+def test_size_where_the_shape_is_known_when_the_graph_runs():
+    size = tf.function(lambda x: tf.size(x), input_signature=[tf.SparseTensorSpec([None, None])])
+    assert size(tf.sparse.from_dense([[1.0, 0, 2], [0, 3, 0]])).numpy() == 6
+    ragged = tf.function(lambda x: tf.size(x), input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+    assert ragged(tf.ragged.constant([[1.0], [2.0, 3.0]])).numpy() == 3

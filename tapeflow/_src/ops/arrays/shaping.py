@@ -85,16 +85,15 @@ def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     >>> tf.size([[1, 2, 3]])
     <tf.Tensor: shape=(), dtype=int32, numpy=3>
     """
-    if isinstance(input, CompositeTensor):
-        # The stored elements of a ragged tensor, all elements of a sparse one.
-        stored: Any = getattr(input, "flat_values", input)
-        dims = stored.shape.as_list()
-    else:
-        x = convert_to_tensor(input)
-        if is_open(x):
-            return primitives.Prod(primitives.Shape(x, as_dtype(out_type or int32)))
-        dims = x.shape.as_list()
-    return _core.convert_to_tensor(math.prod(dims), as_dtype(out_type or int32), None, "size")
+    dtype = as_dtype(out_type or int32)
+    if isinstance(input, SparseTensor):  # all elements, not only those that are stored
+        return primitives.Prod(cast(input.dense_shape, dtype), [0], False)
+    if isinstance(input, CompositeTensor):  # the stored elements of a ragged tensor
+        input = getattr(input, "flat_values", input)
+    x = convert_to_tensor(input)
+    if is_open(x):
+        return primitives.Prod(primitives.Shape(x, dtype))
+    return _core.convert_to_tensor(math.prod(x.shape.as_list()), dtype, None, "size")
 
 
 @public("rank", node="Rank")
