@@ -255,3 +255,8 @@ def test_a_list_of_the_root_is_restored_as_it_grows(tmp_path):
     first = tf.Variable(0.0)
     restored.listed.append(first)
     assert first.numpy() == 1.0 and restored.listed == [first]
+
+
+def test_a_reader_of_a_folder_is_a_data_loss(tmp_path):
+    with pytest.raises(tf.errors.DataLossError, match="Is a directory"):
+        tf.compat.v1.train.NewCheckpointReader(str(tmp_path))

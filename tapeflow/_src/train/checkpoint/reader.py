@@ -11,6 +11,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.state import latest_checkpoint
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types.dtypes import DType
+from tapeflow._src.types.errors import DataLossError
 
 
 class CheckpointReader:
@@ -36,7 +37,24 @@ class CheckpointReader:
         return self._bundle.value(tensor_str)
 
 
-@public("train.load_checkpoint", "compat.v1.train.load_checkpoint", "compat.v1.train.NewCheckpointReader")
+@public("compat.v1.train.NewCheckpointReader")
+def new_checkpoint_reader(filepattern: Any) -> CheckpointReader:
+    """A reader of the checkpoint whose files begin with this path.
+
+    >>> path = tf.train.Checkpoint(v=tf.Variable([1., 2.])).write("model")
+    >>> tf.compat.v1.train.NewCheckpointReader(path).has_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
+    True
+    """
+    path = os.fspath(filepattern)
+    if os.path.isdir(path):
+        raise DataLossError.of(
+            f"Unable to open table file {path}: FAILED_PRECONDITION: {path}; Is a directory: perhaps your file is in "
+            "a different file format and you need to use a different restore operator?"
+        )
+    return CheckpointReader(path)
+
+
+@public("train.load_checkpoint", "compat.v1.train.load_checkpoint")
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     """A reader of a checkpoint: of the last one, if a folder is given.
 
