@@ -5,6 +5,7 @@ import gc
 import pytest
 
 import tapeflow
+from tapeflow._src.compat.v1.variables import variable_scope
 from tapeflow.compat import v1 as tf
 
 
@@ -162,3 +163,28 @@ def test_names_that_no_variable_can_have():
             tf.get_variable("a b", [1])
         with pytest.raises(TypeError, match="name_or_scope must be a string or VariableScope"):
             tf.variable_scope(3).__enter__()
+
+
+def test_a_store_of_a_library_answers():
+    class Store:
+        def get_variable(self, name, shape=None, reuse=None, **options):
+            return name, shape, options["dtype"]
+
+    with variable_scope.with_variable_store(Store()), tf.variable_scope("layer"):
+        assert tf.get_variable("w", [2]) == ("layer/w", [2], tapeflow.float32)
+        assert isinstance(variable_scope.default_variable_store(), Store)
+    assert "layer/w" not in variable_scope.default_variable_store()._vars
+
+
+def test_name_scopes_and_variable_scopes_outside_of_graphs():
+    names = []
+
+    def build():
+        with tapeflow.name_scope("a"):
+            names.append(tf.get_variable("w", [1]).name)
+        with tf.variable_scope("o"):
+            names.extend([tf.get_variable("w", [1]).name, tapeflow.Variable(1.0, name="q").name])
+
+    with tapeflow.init_scope():
+        tf.wrap_function(build, [])
+    assert names == ["w:0", "o/w:0", "o/q:0"]

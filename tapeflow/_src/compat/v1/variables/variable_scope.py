@@ -14,6 +14,7 @@ from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.graph import defaults, get_default_graph
 from tapeflow._src.compat.v1.variables.partitions import PartitionedVariable, partition_sizes
 from tapeflow._src.compat.v1.variables.variables import VariableV1
+from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
@@ -42,6 +43,9 @@ class _Store:
         self.whole_by_name: dict[str, PartitionedVariable] = {}  # of variables that are kept in parts
         self.scope = VariableScope(False)
         self.uses_by_scope: dict[str, int] = {}
+        self.replacement: Any = None  # a store of a library that answers `get_variable` in place of this one
+
+    _vars = property(lambda self: self.variable_by_name)  # libraries read it under this name
 
 
 @public("compat.v1.VariableScope")
@@ -157,6 +161,23 @@ def _store() -> _Store:
     return result
 
 
+@contextmanager
+def with_variable_store(store: Any) -> Iterator[None]:
+    """Lets `store.get_variable` find and make the variables of `get_variable`, as Keras 2's tracking layers do."""
+    own = _store()
+    before, own.replacement = own.replacement, store
+    try:
+        yield
+    finally:
+        own.replacement = before
+
+
+def default_variable_store() -> Any:
+    """The store that answers `get_variable`."""
+    own = _store()
+    return own if own.replacement is None else own.replacement
+
+
 @public("compat.v1.get_variable_scope")
 def get_variable_scope() -> VariableScope:
     """The scope that is open.
@@ -225,19 +246,15 @@ def variable_scope(
     )  # fmt: skip
     scope._name, scope._reuse = full, reuse or inherited
     scope._custom_getter = _chained(base._custom_getter, custom_getter)
-    graph = _core.current_graph()
-    named = graph is not None and graph.graph_mode and auxiliary_name_scope and name
+    names = name_scope(str(default_name) if name_or_scope is None else name) if auxiliary_name_scope and name else None
     store.scope = scope
-    names_before = graph.scope if named else ""
     try:
-        if named:
-            entered = graph.enter_name_scope(default_name if name_or_scope is None else name)
-            scope._name_scope = base._name_scope if base is name_or_scope else entered
-        yield scope
+        with names or nullcontext() as entered:
+            if names is not None:
+                scope._name_scope = base._name_scope if base is name_or_scope else entered
+            yield scope
     finally:
         store.scope = outer
-        if named:
-            graph.scope = names_before
 
 
 @contextmanager
@@ -348,6 +365,12 @@ def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | No
         options["constraint"] = scope._constraint
     if options.get("partitioner") is None:
         options["partitioner"] = scope._partitioner
+    replacement = _store().replacement
+    if replacement is not None:
+        options.pop("dtype_was_given", None)
+        getter = _chained(scope._custom_getter, custom_getter)
+        with _outside_of_name_scopes():
+            return replacement.get_variable(full, reuse=scope._reuse, custom_getter=getter, **options)
     options["reuse"] = scope._reuse if _core.current_graph() is not None or scope._reuse else AUTO_REUSE
     getter = _chained(scope._custom_getter, custom_getter)
     with _outside_of_name_scopes():
@@ -361,14 +384,15 @@ def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | No
 def _outside_of_name_scopes() -> Iterator[None]:
     """Name scopes do not touch the names of variables that `get_variable` makes."""
     graph = session_graph()
-    scope = "" if graph is None else graph.scope
+    if graph is None:
+        with name_scope(""):
+            yield
+        return
+    scope, graph.scope = graph.scope, ""
     try:
-        if graph is not None:
-            graph.scope = ""
         yield
     finally:
-        if graph is not None:
-            graph.scope = scope
+        graph.scope = scope
 
 
 def _find_or_make(
