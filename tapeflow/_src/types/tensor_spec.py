@@ -26,6 +26,10 @@ class CompositeTensor:
     def _type_spec(self) -> TypeSpec:
         raise NotImplementedError(f"{type(self).__name__}._type_spec")
 
+    def _convert_variables_to_tensors(self) -> Any:
+        """The same value with tensors in place of its variables; a class that holds variables says how."""
+        return self
+
     def _shape_invariant_to_type_spec(self, shape: Any) -> TypeSpec:
         """The spec of a loop variable of this class whose shape is known as `shape` only."""
         raise NotImplementedError(f"{type(self).__name__}._shape_invariant_to_type_spec")

@@ -26,6 +26,7 @@ from tapeflow._src.ops.ragged.row_splits import (
 )
 from tapeflow._src.ops.ragged.rows import RaggedRows, expand_dims, gather_rows, row_count
 from tapeflow._src.ops.sparse.coordinates import as_sparse
+from tapeflow._src.types.dispatch_fallback import dispatched
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
@@ -69,6 +70,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
     # ---- other forms
 
     @classmethod
+    @dispatched
     def from_tensor(
         cls,
         tensor: Any,
@@ -112,6 +114,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         return cls(dense_boolean_mask(x, mask), splits_from_lengths(counts))
 
     @classmethod
+    @dispatched
     def from_sparse(cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64) -> RaggedTensor:
         """The rows of a sparse matrix whose elements stand at the beginning of their rows."""
         x = as_sparse(st_input, "from_sparse")

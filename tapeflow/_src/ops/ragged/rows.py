@@ -21,6 +21,7 @@ from tapeflow._src.ops.ragged.row_splits import (
     splits_from_lengths,
     splits_tensor,
 )
+from tapeflow._src.types.dispatch_fallback import dispatched
 from tapeflow._src.types.dtypes import DType, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -105,6 +106,7 @@ class RaggedRows(CompositeTensor):
     # ---- making one
 
     @classmethod
+    @dispatched
     def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Self:
         """Rows between neighbouring splits."""
         values, splits = values_tensor(values), splits_tensor(row_splits)
@@ -119,6 +121,7 @@ class RaggedRows(CompositeTensor):
         return cls(values, splits)
 
     @classmethod
+    @dispatched
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Self:
         """Rows of these lengths."""
         lengths = splits_tensor(row_lengths)
@@ -127,6 +130,7 @@ class RaggedRows(CompositeTensor):
         return cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
 
     @classmethod
+    @dispatched
     def from_value_rowids(
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -147,6 +151,7 @@ class RaggedRows(CompositeTensor):
         return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
 
     @classmethod
+    @dispatched
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
         """The place where each row begins."""
         values, starts = values_tensor(values), splits_tensor(row_starts)
@@ -154,6 +159,7 @@ class RaggedRows(CompositeTensor):
         return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
 
     @classmethod
+    @dispatched
     def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
         """The place where each row ends."""
         limits = splits_tensor(row_limits)
@@ -161,6 +167,7 @@ class RaggedRows(CompositeTensor):
         return cls.from_row_splits(values, primitives.ConcatV2([zero, limits], 0), validate=validate)
 
     @classmethod
+    @dispatched
     def from_uniform_row_length(
         cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
     ) -> Self:
@@ -186,6 +193,7 @@ class RaggedRows(CompositeTensor):
         return cls(values, splits, None if _core.is_symbolic(length) else int(length))
 
     @classmethod
+    @dispatched
     def from_nested_row_splits(
         cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -196,6 +204,7 @@ class RaggedRows(CompositeTensor):
         return result
 
     @classmethod
+    @dispatched
     def from_nested_row_lengths(
         cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -206,6 +215,7 @@ class RaggedRows(CompositeTensor):
         return result
 
     @classmethod
+    @dispatched
     def from_nested_value_rowids(
         cls,
         flat_values: Any,

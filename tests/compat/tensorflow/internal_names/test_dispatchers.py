@@ -88,3 +88,40 @@ def test_functions_of_a_library_and_their_types():
     OfRagged().register(loss)
     assert loss(2.0).numpy() == 4.0
     assert loss(tf.ragged.constant([[1.0], [2.0, 3.0]])) == "ragged"
+
+
+def test_constructors_of_ragged_tensors_ask_dispatchers():
+    assert tf.RaggedTensor.from_row_splits(Symbol("x"), [0, 1]).text.startswith("from_row_splits(")
+    with pytest.raises(ValueError, match="may not be empty"):
+        tf.RaggedTensor.from_row_splits([1], [])
+
+
+def test_a_number_beside_a_symbol_takes_its_dtype():
+    x = Symbol("x")
+    x.dtype = tf.float32
+    assert "float32" in (1 + x).text
+
+
+def test_decorators_stay_around_converted_functions():
+    seen = []
+
+    def logged(method):
+        def call(self, *args):
+            seen.append(type(self).__name__)
+            return method(self, *args)
+
+        return tf.__internal__.decorator.make_decorator(method, call)
+
+    class Layer:
+        @logged
+        def call(self, x):
+            if x > 0:
+                return x
+            return -x
+
+    convert = tf.__internal__.autograph.tf_convert
+    absolute = tf.function(
+        lambda x: convert(Layer().call, tf.__internal__.autograph.control_status_ctx())(x), autograph=False
+    )
+    assert absolute(tf.constant(-3.0)).numpy() == 3.0
+    assert seen == ["Layer"]

@@ -1,5 +1,6 @@
 """What objects of libraries hold, and how checkpoints see it."""
 
+import importlib
 import weakref
 
 import pytest
@@ -73,3 +74,26 @@ def test_all_objects_of_a_checkpoint():
     found = checkpoint.list_objects(graph_view.ObjectGraphView(root))
     assert found[0] is root
     assert {id(thing) for thing in found} >= {id(root.a), id(root.b[0])}
+
+
+def test_variables_are_added_and_listed_without_a_view():
+    root = tf.Module()
+    checkpoints = importlib.import_module("tensorflow.python.checkpoint.checkpoint")
+    variable = checkpoints.add_variable(root, "v", shape=[2], initializer=tf.compat.v1.ones_initializer())
+    assert variable.numpy().tolist() == [1.0, 1.0]
+    assert checkpoints.list_objects(root) == [root, variable]
+
+
+def test_variables_of_columns_are_tracked_by_their_own_names():
+    class Holder(tf.__internal__.tracking.AutoTrackable):
+        def add_weight(self, name, shape, dtype, initializer, trainable, use_resource, getter):
+            return self._add_variable_with_custom_getter(
+                name=name, shape=shape, dtype=dtype, initializer=initializer, getter=getter, overwrite=True
+            )
+
+    holder = Holder()
+    state = tf.__internal__.feature_column.StateManager(holder, True)
+    column = tf.feature_column.embedding_column(tf.feature_column.categorical_column_with_identity("digit", 3), 2)
+    column.create_state(state)
+    assert "digit_embedding/embedding_weights" in holder._trackable_children()
+    assert "embedding_weights" not in holder._trackable_children()

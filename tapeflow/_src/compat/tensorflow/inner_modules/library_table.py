@@ -23,14 +23,19 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     training,
 )
 from tapeflow._src.compat.v1.sessions.session import RewriterConfig
+from tapeflow._src.compat.v1.variables.variable_scope import default_variable_store, with_variable_store
 from tapeflow._src.distribute.input import DistributedDataset
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.lookup.tables import LookupInterface
+from tapeflow._src.types.trackable import NoDependency
 
 names_by_path: dict[str, dict[str, Any]] = {
     "core.protobuf.config_pb2": {"CallableOptions": placement.CallableOptions},
     "core.protobuf.rewriter_config_pb2": {"RewriterConfig": RewriterConfig},
-    "python.checkpoint.checkpoint": {"list_objects": tracking.list_objects},
+    "python.checkpoint.checkpoint": {
+        name: getattr(tracking, name)
+        for name in ("add_variable", "gather_initializers", "list_objects", "streaming_restore")
+    },
     **{f"python.data.ops.{module}": names for module, names in dataset_kinds.names_by_module.items()},
     "python.distribute.distribute_utils": {"cache_variable_reads": contextlib.nullcontext},
     "python.distribute.input_lib": {"DistributedDataset": DistributedDataset},
@@ -46,6 +51,10 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.lookup_ops": {"LookupInterface": LookupInterface},
     "python.ops.ragged.ragged_map_ops": {"map_fn": find_public("map_fn")},
     "python.ops.ragged.ragged_util": {"assert_splits_match": placement.assert_splits_match},
+    "python.ops.variable_scope": {
+        "_get_default_variable_store": default_variable_store,
+        "with_variable_store": with_variable_store,
+    },
     "python.ops.weights_broadcast_ops": {"broadcast_weights": training.broadcast_weights},
     "python.pywrap_tfe": {"TF_ListPluggablePhysicalDevices": placement.no_devices},
     "python.saved_model.model_utils.mode_keys": {
@@ -65,6 +74,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     },
     "python.trackable.data_structures": {
         "ListWrapper": containers.ListWrapper,
+        "NoDependency": NoDependency,
         "TrackableDataStructure": containers.TrackableDataStructure,
         "_DictWrapper": containers._DictWrapper,
         "_TupleWrapper": containers._TupleWrapper,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from tapeflow._src import _core
@@ -42,10 +43,33 @@ def tf_convert(
     >>> tf.__internal__.autograph.tf_convert(abs, tf.__internal__.autograph.control_status_ctx())(-3)
     3
     """
-    wrappers, inner = decorators.unwrap(f)
     if ctx.status == "unspecified" and not convert_by_default:
         return f
-    converted = convert(inner)
-    if converted is inner or not wrappers:
-        return f if converted is inner else converted
-    return decorators.make_decorator(f, converted)
+    return _converted(f)
+
+
+def _converted(f: Any) -> Any:
+    """The function converted; decorators around it stay, with the converted function in place of theirs."""
+    if isinstance(f, MethodType) and hasattr(f, "_tf_decorator"):
+        return MethodType(_converted(f.__func__), f.__self__)
+    if not decorators.unwrap(f)[0]:
+        return convert(f)
+    target = f._tf_decorator.decorated_target if hasattr(f, "_tf_decorator") else f.decorated_target
+    inner = _converted(target)
+    if inner is target:
+        return f
+    cells = f.__closure__ or () if isinstance(f, FunctionType) else ()
+    if not any(_holds(cell, target) for cell in cells):
+        return decorators.make_decorator(f, inner)
+    closure = tuple(CellType(inner) if _holds(cell, target) else cell for cell in cells)
+    wrapper = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, closure)
+    wrapper.__kwdefaults__ = f.__kwdefaults__
+    wrapper.__dict__.update(f.__dict__)
+    return wrapper
+
+
+def _holds(cell: CellType, value: Any) -> bool:
+    try:
+        return bool(cell.cell_contents is value)
+    except ValueError:  # the cell is empty
+        return False

@@ -10,8 +10,9 @@ from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow.inner_modules.decorators import make_decorator
 from tapeflow._src.namespace import public
 from tapeflow._src.types import nest
+from tapeflow._src.types.dispatch_fallback import NOT_SUPPORTED as _NOT_SUPPORTED
+from tapeflow._src.types.dispatch_fallback import ask_when_refused
 
-_NOT_SUPPORTED = object()
 _for_all: list[GlobalOpDispatcher] = []
 _by_function: dict[int, list[OpDispatcher]] = {}
 _kept: list[Any] = []  # functions whose id is a key above
@@ -112,6 +113,7 @@ def _fallback(op: Any, args: Any, kwargs: Any) -> Any:
 
 def _listen() -> None:
     _core.register_objects({"fallback_dispatch": _fallback})
+    ask_when_refused(dispatch)
 
 
 @public("__internal__.dispatch.add_dispatch_support")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -92,7 +94,11 @@ def _operator(name: str) -> Any:
     def binary(self: Any, value: Any, /) -> Any:
         if isinstance(self, Tensor):
             return slot(self, value)
-        return find_public(path)(value, self) if reflected else find_public(path)(self, value)
+        if not reflected:
+            return find_public(path)(self, value)
+        if hasattr(self, "dtype") and isinstance(value, np.ndarray | np.generic | float | int | list | tuple):
+            value = convert_to_tensor(value, self.dtype)
+        return find_public(path)(value, self)
 
     function = unary if bare in ("neg", "invert", "abs") else binary
     function.__name__, function.__qualname__, function.__doc__ = name, f"Tensor.{name}", slot.__doc__

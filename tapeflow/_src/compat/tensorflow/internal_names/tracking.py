@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from tapeflow._src.namespace import public
+from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.train.checkpoint.object_graph import children_of
+from tapeflow._src.types.dtypes import float32
 from tapeflow._src.types.identity import ObjectIdentityDictionary
+from tapeflow._src.variables import Variable
 
 
 @public("__internal__.tracking.TrackableReference")
@@ -60,9 +64,43 @@ class ObjectGraphView:
         return objects, path_by_object
 
 
-def list_objects(graph_view: ObjectGraphView) -> list[Any]:
-    """The objects that a checkpoint of the root would hold, nearest first."""
-    return graph_view.breadth_first_traversal()[0]
+def list_objects(root: Any) -> list[Any]:
+    """The objects that a checkpoint of a root, or of the root of a view, would hold, nearest first."""
+    view = root if isinstance(root, ObjectGraphView) else ObjectGraphView(root)
+    return view.breadth_first_traversal()[0]
+
+
+def add_variable(
+    trackable: Any, name: str, shape: Any = None, dtype: Any = float32, initializer: Any = None, trainable: bool = True
+) -> Any:
+    """A new variable that an object holds under a name, whatever scopes are open."""
+
+    def make(name: str, shape: Any, dtype: Any, initializer: Any, trainable: bool) -> Any:
+        first = initializer if shape is None or initializer is None else partial(initializer, shape, dtype=dtype)
+        if first is None:
+            first = partial(find_public("zeros"), shape, dtype)
+        return Variable(first, trainable=trainable, dtype=dtype, name=name)
+
+    return trackable._add_variable_with_custom_getter(
+        name=name, shape=shape, dtype=dtype, initializer=initializer, getter=make, trainable=trainable
+    )
+
+
+def gather_initializers(root_trackable: Any) -> list[Any]:
+    """The initializers of all that a checkpoint of the root would hold."""
+    return [thing.initializer for thing in list_objects(root_trackable) if getattr(thing, "initializer", None)]
+
+
+@public("__internal__.tracking.streaming_restore")
+def streaming_restore(status: Any, session: Any = None) -> None:
+    """Gives the variables of a session the values of a checkpoint; eagerly they have them already.
+
+    >>> v = tf.Variable(1.)
+    >>> status = tf.train.Checkpoint(v=v).read(tf.train.Checkpoint(v=v).write("model"))
+    >>> tf.__internal__.tracking.streaming_restore(status)
+    """
+    if not executing_eagerly():
+        status.run_restore_ops(session)
 
 
 @public("__internal__.tracking.CheckpointInitialValue")
