@@ -14,7 +14,7 @@ from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import array_of, shape_message, shape_of, tensor_message, tensor_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensorSpec
-from tapeflow._src.types import nest
+from tapeflow._src.types import nest, spec_names
 from tapeflow._src.types.dtypes import DType, as_dtype
 from tapeflow._src.types.indexed_slices import IndexedSlicesSpec
 from tapeflow._src.types.sparse_tensor import SparseTensorSpec
@@ -28,6 +28,7 @@ _NUMBER_BY_SPEC: dict[type, int] = {
     TensorArraySpec: 4,
     VariableSpec: 9,
 }
+_REGISTERED = 12  # specs of a library, by the name under which it registered them
 _SPEC_BY_NUMBER = {number: kind for kind, number in _NUMBER_BY_SPEC.items()}
 
 
@@ -86,11 +87,13 @@ def _encode_spec(spec: Any, into: Any) -> None:
     elif isinstance(spec, TensorSpec):
         field = into.tensor_spec_value
     else:
-        number = _NUMBER_BY_SPEC.get(type(spec))
+        number, name = _NUMBER_BY_SPEC.get(type(spec)), type(spec).__name__
         if number is None:
-            raise TypeError(f"{type(spec).__name__} cannot be written into a SavedModel")
+            if type(spec) not in spec_names.name_by_class:
+                raise TypeError(f"{name} cannot be written into a SavedModel")
+            number, name = _REGISTERED, spec_names.get_name(type(spec))
         field = into.type_spec_value
-        field.type_spec_class, field.type_spec_class_name = number, type(spec).__name__
+        field.type_spec_class, field.type_spec_class_name = number, name
         field.num_flat_components = len(nest.flatten(spec, expand_composites=True))
         _encode(spec._serialize(), field.type_state)
         return
@@ -136,6 +139,9 @@ def decode(message: Any) -> Any:
 
 
 def _decode_spec(message: Any) -> Any:
+    if message.type_spec_class == _REGISTERED:
+        registered: Any = spec_names.lookup(message.type_spec_class_name)
+        return registered._deserialize(decode(message.type_state))
     kind = _SPEC_BY_NUMBER.get(message.type_spec_class)
     if kind is None:
         raise ValueError(f"values of type '{message.type_spec_class_name}' cannot be read from a SavedModel")

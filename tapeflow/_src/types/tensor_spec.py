@@ -166,6 +166,15 @@ class TypeSpec:
     def __hash__(self) -> int:
         return hash((type(self), _freeze(self._serialize())))
 
+    # Specs of TensorFlow Probability compare what they serialize under these names.
+
+    def _TypeSpec__make_cmp_key(self, value: Any) -> Any:  # noqa: N802
+        return _freeze(value)
+
+    @staticmethod
+    def _TypeSpec__is_compatible(a: Any, b: Any) -> bool:  # noqa: N802
+        return _all_compatible(a, b)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self._serialize()!r}"
 

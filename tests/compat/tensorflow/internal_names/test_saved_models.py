@@ -6,6 +6,7 @@ import pytest
 
 import tapeflow as tf
 from tapeflow._src.compat.tensorflow.internal_names.saved_models import save_and_return_nodes
+from tapeflow._src.types import spec_names
 
 load_partial = tf.__internal__.saved_model.load_partial
 parse_saved_model = tf.__internal__.saved_model.parse_saved_model
@@ -116,3 +117,32 @@ def test_decorators_keep_or_give_a_signature():
     assert str(inspect.signature(second)) == "(x, flag=1, *, key=2, **rest)"
     assert second.__self__ is owner
     assert tf.function(second).function_spec.arg_names == ["x", "flag"]
+
+
+def test_specs_that_a_library_registered_are_written_by_name():
+    @spec_names.register("test_project.PairSpec")
+    class PairSpec(tf.TypeSpec):
+        def __init__(self, size):
+            self.size = size
+
+        value_type = property(lambda self: tuple)
+        _component_specs = property(lambda self: [tf.TensorSpec([self.size])] * 2)
+
+        def _serialize(self):
+            return (self.size,)
+
+        def _to_components(self, value):
+            return list(value)
+
+        def _from_components(self, components):
+            return tuple(components)
+
+    assert PairSpec(3)._TypeSpec__make_cmp_key([{"a": 1}]) == PairSpec(4)._TypeSpec__make_cmp_key([{"a": 1}])
+    assert PairSpec(3)._TypeSpec__is_compatible((tf.TensorSpec([None]),), (tf.TensorSpec([2]),))
+    coder = tf.__internal__.saved_model
+    message = coder.encode_structure({"x": PairSpec(3)})
+    assert message.dict_value.fields["x"].type_spec_value.type_spec_class_name == "test_project.PairSpec"
+    assert coder.decode_proto(message) == {"x": PairSpec(3)}
+    message.dict_value.fields["x"].type_spec_value.type_spec_class_name = "test_project.Other"
+    with pytest.raises(ValueError, match="No TypeSpec has been registered"):
+        coder.decode_proto(message)

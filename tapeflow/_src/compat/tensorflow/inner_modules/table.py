@@ -30,7 +30,6 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     recording,
     sparse_products,
     suite_table,
-    type_names,
 )
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
 from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
@@ -53,8 +52,10 @@ from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import tf_record_iterator
 from tapeflow._src.namespace import find_public
 from tapeflow._src.types import containers as nest_containers
-from tapeflow._src.types import identity, nest, nest_paths, tensor_shape, tensor_spec
+from tapeflow._src.types import identity, nest, nest_paths, spec_names, tensor_shape, tensor_spec
 from tapeflow._src.types.tensor import Reference
+
+spec_names.name_public_specs()
 
 _NEST = [
     "assert_same_structure",
@@ -200,11 +201,11 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "type_spec_from_value": tensor_spec.type_spec_from_value,
     },
     "python.framework.type_spec_registry": {
-        "_NAME_TO_TYPE_SPEC": type_names.class_by_name,
-        "_TYPE_SPEC_TO_NAME": type_names.name_by_class,
-        "get_name": type_names.get_name,
-        "lookup": type_names.lookup,
-        "register": type_names.register,
+        "_NAME_TO_TYPE_SPEC": spec_names.class_by_name,
+        "_TYPE_SPEC_TO_NAME": spec_names.name_by_class,
+        "get_name": spec_names.get_name,
+        "lookup": spec_names.lookup,
+        "register": spec_names.register,
     },
     **{
         f"python.layers.{module}": {name: find_public(f"compat.v1.layers.{name}") for name in names.split()}

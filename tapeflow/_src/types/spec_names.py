@@ -1,4 +1,4 @@
-"""Names of type specs in saved configurations, as "tf.TensorSpec"."""
+"""Names of type specs in saved configurations and SavedModels, as "my_project.MySpec"."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from collections.abc import Callable
 from tapeflow._src.namespace import registered_definitions
 from tapeflow._src.types.tensor_spec import TypeSpec
 
-class_by_name = {
-    f"tf.{path}": definition
-    for path, definition in registered_definitions().items()
-    if "." not in path and isinstance(definition, type) and issubclass(definition, TypeSpec)
-}
-name_by_class = {kind: name for name, kind in class_by_name.items()}
+class_by_name: dict[str, type] = {}
+name_by_class: dict[type, str] = {}
+
+
+def name_public_specs() -> None:
+    """Gives the public specs their names, as "tf.TensorSpec"; once all of them are defined."""
+    for path, definition in registered_definitions().items():
+        if "." not in path and isinstance(definition, type) and issubclass(definition, TypeSpec):
+            class_by_name[f"tf.{path}"] = definition
+            name_by_class[definition] = f"tf.{path}"
 
 
 def get_name(kind: type) -> str:
