@@ -134,7 +134,8 @@ def _sparse_sample(argument: Any, sample: Any) -> Any:
         return sample
     count, rank = sample.values.shape[0], sample.dense_shape.shape[0]
     known = argument.shape.as_list() if argument.shape.rank is not None else [None] * rank
-    dims = [count + 1 if d is None else max(d, 1) for d in known]
+    size = count + 1 + int(sample.dense_shape.numpy().sum())  # differs from probe to probe
+    dims = [size if d is None else max(d, 1) for d in known]
     flat = np.arange(count) % max(1, int(np.prod(dims)))
     places = np.stack(np.unravel_index(flat, dims), 1) if rank else np.zeros([count, 0])
     return SparseTensor(places.astype(np.int64), sample.values, np.array(dims, np.int64))

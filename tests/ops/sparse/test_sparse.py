@@ -286,3 +286,17 @@ def test_size_where_the_shape_is_known_when_the_graph_runs():
     assert size(tf.sparse.from_dense([[1.0, 0, 2], [0, 3, 0]])).numpy() == 6
     ragged = tf.function(lambda x: tf.size(x), input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
     assert ragged(tf.ragged.constant([[1.0], [2.0, 3.0]])).numpy() == 3
+
+
+def test_the_shape_of_a_dense_tensor_is_not_guessed_from_samples():
+    shapes = []
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.int64)])
+    def dense(shape):
+        values = tf.constant([1, 2]) + tf.cast(shape[0] * 0, tf.int32)
+        y = tf.sparse.to_dense(tf.SparseTensor(tf.constant([[0, 0], [1, 1]], tf.int64) + shape[0] * 0, values, shape))
+        shapes.append(y.shape.as_list())
+        return y
+
+    assert dense(tf.constant([2, 3], tf.int64)).numpy().tolist() == [[1, 0, 0], [0, 2, 0]]
+    assert shapes == [[None, None]]
