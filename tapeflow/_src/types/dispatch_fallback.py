@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 NOT_SUPPORTED = object()
 _dispatchers: list[Callable[[Any, Any, Any], Any]] = []  # each gives a result or NOT_SUPPORTED
 
@@ -16,7 +17,7 @@ def ask_when_refused(dispatcher: Callable[[Any, Any, Any], Any]) -> None:
         _dispatchers.append(dispatcher)
 
 
-def dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
+def dispatched(function: Function) -> Function:
     """The function; where it raises TypeError or ValueError, dispatchers may give the result."""
 
     @functools.wraps(function)
@@ -30,4 +31,4 @@ def dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
                     return result
             raise
 
-    return call
+    return cast(Function, call)

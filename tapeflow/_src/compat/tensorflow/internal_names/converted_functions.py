@@ -45,7 +45,8 @@ def tf_convert(
     """
     if ctx.status == "unspecified" and not convert_by_default:
         return f
-    return _converted(f)
+    converted: Callable[..., Any] = _converted(f)
+    return converted
 
 
 def _converted(f: Any) -> Any:

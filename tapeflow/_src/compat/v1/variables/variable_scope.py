@@ -249,7 +249,7 @@ def variable_scope(
     names = name_scope(str(default_name) if name_or_scope is None else name) if auxiliary_name_scope and name else None
     store.scope = scope
     try:
-        with names or nullcontext() as entered:
+        with names or nullcontext("") as entered:
             if names is not None:
                 scope._name_scope = base._name_scope if base is name_or_scope else entered
             yield scope
