@@ -337,7 +337,9 @@ PyObject* tape_jacobian(PyObject* self, PyObject* args) {
       if (!jacobians[s])
         checked(PyObject_CallFunctionObjArgs(registered("refuse_none"), self, target,
                                              PyList_GET_ITEM(source_list, Py_ssize_t(s)), nullptr));
-    if (!tape.persistent()) tape.use_up();
+    const bool complete = std::all_of(jacobians.begin(), jacobians.end(), [](const Tensor& j) { return bool(j); });
+    if (!tape.persistent() && complete) tape.use_up();
+    if (!tape.persistent() && !complete) tape.release_tensors();  // explanations read the rest
     Ref result = checked(PyList_New(0));
     for (const Tensor& j : jacobians) {
       Ref item = j ? checked(wrap(j)) : Ref::share(Py_None);

@@ -36,6 +36,14 @@ def test_every_error_about_none_is_explained(tmp_path, use):
     assert "ends at round" in above and "(program.py:6)" in above and "made at program.py:4" in above
 
 
+@pytest.mark.parametrize("call", ["jacobian", "batch_jacobian"])
+def test_jacobians_are_explained(tmp_path, call):
+    text = "w = tf.Variable([[1.5, 2.5]])\nwith tf.GradientTape() as tape:\n    y = tf.round(w)\n"
+    text += f"j = tape.{call}(y, w)\nraise ValueError('the Jacobian is None')\n"
+    above = above_traceback(tmp_path, text)
+    assert "a gradient is None at program.py:7" in above and "ends at round" in above and "(program.py:6)" in above
+
+
 def test_other_errors_are_not(tmp_path):
     assert above_traceback(tmp_path, f"{STEP}g = tape.gradient(loss, w)\nraise KeyError('None')\n") == ""
 

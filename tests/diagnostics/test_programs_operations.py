@@ -432,6 +432,30 @@ def intermediate_of_another_tape():
     return why(decoder_tape, loss, x)
 
 
+# ---- Python decides by the value what is computed
+
+
+@program("numpy or numbers")
+def number_of_iterations():
+    v = tf.Variable(4.0)
+    with tf.GradientTape() as tape:
+        total = tf.constant(0.0)
+        for k in range(int(v)):  # <- here
+            total += tf.constant(float(k))
+    return why(tape, total, v)
+
+
+@program("operation without gradient", "greater")
+def branch_by_the_value():
+    v = tf.Variable(4.0)
+    with tf.GradientTape() as tape:
+        if v * 2.0 > 3.0:  # <- here
+            y = tf.constant(1.0) * 2.0
+        else:
+            y = tf.constant(0.0) * 2.0
+    return why(tape, y, v)
+
+
 # ---- no path at all
 
 
@@ -473,6 +497,16 @@ def overwritten_result():
         loss = tf.exp(x)  # <- here
         loss = w * w
     return why(tape, loss, x)
+
+
+@program("constant derivative")
+def second_derivative_of_something_linear():
+    w = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = tf.reduce_sum(w * [3.0, 4.0])
+        slope = inner.gradient(y, w)  # <- here
+    return why(outer, slope, w)
 
 
 @program("variable not used")

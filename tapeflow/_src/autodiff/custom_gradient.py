@@ -102,7 +102,7 @@ class _CustomGradient:
                 self._check(gradient, variable, f"variable {variable.name}")
             return [*gradients, *variable_gradients]
 
-        if observers.custom_gradient is not None and not variables and not kwargs and not _core.is_tracing():
+        if observers.custom_gradient is not None and not kwargs and not _core.is_tracing():
             observers.custom_gradient(self._name, self._evaluate(inputs), flat_inputs, flat_results, flat_rule, rule)
         sources = [*flat_inputs, *variables]
         traced = trace_rule(flat_rule, flat_results, sources)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics import tape_drawing, tape_report
+from tapeflow._src.diagnostics.last_none import register_missing
 from tapeflow._src.diagnostics.why_none import explain, refuse_none
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
@@ -116,6 +117,8 @@ class GradientTape(_core.GradientTape):
         wants_zeros = _wants_zeros(unconnected_gradients)
         flat_sources = nest.flatten(sources)
         jacobians = self._jacobian(target, flat_sources, False, _checked_chunk(chunk_size))
+        if not wants_zeros and any(found is None for found in jacobians):
+            register_missing(self, target, flat_sources, jacobians)
         if wants_zeros and None in jacobians:
             jacobians = [
                 zeros([*target.shape, *source.shape], source.dtype) if found is None else found
@@ -160,6 +163,8 @@ class GradientTape(_core.GradientTape):
         # Checked, but without a path the result is zeros either way, as in TensorFlow.
         _wants_zeros(unconnected_gradients)
         (found,) = self._jacobian(target, [source], True, _checked_chunk(chunk_size))
+        if found is None:
+            register_missing(self, target, [source], [found])
         return zeros([*target.shape, *source.shape[1:]], source.dtype) if found is None else found
 
     def _refuse_loop(self, experimental_use_pfor: bool, who: str) -> None:

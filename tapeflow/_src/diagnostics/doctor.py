@@ -41,6 +41,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.types.library_folders import is_library
 
 _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same structure
+_CHECKED_CALLS = 3  # of each custom gradient
 _MOST_ROWS = 20_000
 _MOST_PROBES = 4  # copies of the process that wait at once
 _MONITOR_SHARE, _FULL_SHARE = 0.03, 0.3  # of the time, for looking at values
@@ -87,7 +88,7 @@ class Doctor:
         self._checks: list[dict[str, str]] = []
         self._trace: list[list[Any]] = []
         self._tape: list[dict[str, Any]] = []
-        self._rules_seen: set[Any] = set()
+        self._rules_seen: dict[Any, int] = {}
         self._nans = NanFindings(self._add, lambda: self._found)
         self._costs, self._retraces = LineCosts(self._nans.origins.check), retraces.Retraces()
         self._blocks: list[recompute_advice.Block] = []
@@ -122,6 +123,7 @@ class Doctor:
         _core.set_tape_observers(self._see_tape, self._see_gradient)
         observers.custom_gradient = self._see_rule if self._full else None
         observers.graph_gradients = self._see_graph_gradients
+        observers.jacobians = self._see_jacobians
         observers.apply_gradients = self._see_apply
         observers.function_call = self._see_function
         observers.session_run = self._nans.see_values
@@ -156,7 +158,7 @@ class Doctor:
         if not self._asked:
             self._guard(self._nans.see_unfinished_step, isinstance(self._error, Exception))
         _core.set_tape_observers(None, None)
-        observers.custom_gradient = observers.graph_gradients = observers.function_call = None
+        observers.custom_gradient = observers.graph_gradients = observers.function_call = observers.jacobians = None
         observers.apply_gradients = observers.session_run = None
         if self._full:
             self._nans.origins.stop()
@@ -301,9 +303,9 @@ class Doctor:
 
     def _see_rule(self, name: str, evaluate: Any, inputs: list[Any], results: list[Any], flat: Any, rule: Any) -> None:
         code = getattr(rule, "__code__", None)
-        if code in self._rules_seen or (code is not None and is_library(code.co_filename)):
+        times = self._rules_seen[code] = self._rules_seen.get(code, 0) + 1
+        if times > _CHECKED_CALLS or (code is not None and is_library(code.co_filename)):
             return
-        self._rules_seen.add(code)
         self._guard(lambda: self._add(check_rule(name, evaluate, inputs, results, flat, code)))
 
     def _see_graph_gradients(self, graph: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
@@ -319,6 +321,14 @@ class Doctor:
             self._cuts.see(tape, flow, None, targets, sources, gradients)
 
         self._guard(look)
+
+    def _see_jacobians(self, tape: Any, target: Any, sources: list[Any], jacobians: list[Any]) -> None:
+        def look() -> None:
+            place = source_line(*_core.current_line())
+            self._nones.see(tape, Flow(tape), user_frames(), [target], sources, jacobians, place)
+
+        if self._copy is None:
+            self._guard(look)
 
     def _see_function(self, traces: Any, call: Any, explain: Any) -> None:
         self._guard(self._retraces.see_call, traces, call, explain)

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
-from tapeflow._src.diagnostics.program import is_literal, relation
+from tapeflow._src.diagnostics.program import controlled_by, is_literal, relation
 from tapeflow._src.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
@@ -60,6 +60,7 @@ class Edge(NamedTuple):
 # The surer it is that a value went this way, the lower the cost.
 _COST = {"numpy": 300, "number": 300, "boolean": 500, "argument": 350}
 _NEARER = {"same": 150, "bound": 100, "possible": 0}
+_CONTROL_COST = 800  # that a value was made because of a condition
 
 
 def known(index: Any) -> Any:
@@ -116,6 +117,7 @@ class Flow:
         }
         self._arrivals_like: dict[Any, list[tuple[int, int]]] = defaultdict(list)
         self._arrivals_at: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)  # order and node, by line
+        self._made_of_python: list[tuple[int, int, tuple[str, int]]] = []  # order, value and line
         for place, (order, index, step) in enumerate(self._find_arrivals()):
             self._arrivals_like[self.leaves[index][0]].append((order, index))
             # What Python may hold when the value arrives has a node of its own, below zero.
@@ -132,8 +134,11 @@ class Flow:
         arrivals = []
         for index, (about, fresh) in self.leaves.items():
             step = self.maker.get(index) or (self.first_use.get(index) if fresh else None)
+            if step is None:
+                continue
+            self._made_of_python.append((step.order, index, step.place))
             ends = number_of(about), number_of(about, last=True)
-            if step is not None and not all(is_literal(*step.place, number) for number in ends):
+            if not all(is_literal(*step.place, number) for number in ends):
                 arrivals.append((step.order, index, step))
         return sorted(arrivals, key=lambda arrival: arrival[:2])
 
@@ -171,6 +176,15 @@ class Flow:
         at = bisect.bisect_left(like, (step.order, -1))
         if at < len(like) and like[at][1] != value:
             yield Edge(step, value, like[at][1], step.event, 150)
+        yield from self._controlled(step, value)
+
+    def _controlled(self, step: Step, value: int) -> Iterable[Edge]:
+        """The values that Python made, or did not make, because of what it read in a condition."""
+        file, line = step.place
+        for first, last in controlled_by(file, line):
+            for order, index, (made_file, made_line) in self._made_of_python:
+                if order > step.order and made_file == file and first <= made_line <= last:
+                    yield Edge(step, value, index, step.event, _CONTROL_COST)
 
     def is_guess(self, edge: Edge) -> bool:
         """Whether nothing but time says that a value which left for Python came back so."""

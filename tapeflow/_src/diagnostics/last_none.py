@@ -54,6 +54,13 @@ def register_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> N
     _keep(lambda: known, fresh)
 
 
+def register_missing(tape: Any, target: Any, sources: list[Any], jacobians: list[Any]) -> None:
+    """Called when Jacobians are None: as `register_none`, and notifies a doctor."""
+    register_none(tape, target, sources, [number for number, found in enumerate(jacobians) if found is None])
+    if observers.jacobians is not None:
+        observers.jacobians(tape, target, sources, jacobians)
+
+
 def remember_graph_none(graph: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
     """Called when gradients of a graph are None: keeps what is needed to explain them, if an error asks for it."""
     frames = user_frames()

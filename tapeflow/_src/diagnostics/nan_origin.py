@@ -27,6 +27,7 @@ class Origin(NamedTuple):
     operands: list[float]  # the operands' elements there, where they have one
     counts: tuple[int, int, int]
     order: int
+    is_mask: bool  # of data: infinities beside at most one other number
 
     @property
     def name(self) -> str:
@@ -34,8 +35,8 @@ class Origin(NamedTuple):
 
     @property
     def on_purpose(self) -> bool:
-        """Whether the program brought in infinities and no NaN: a mask, say."""
-        return self.kind == "data" and not self.counts[2]
+        """Whether the program brought in infinities as a mask does: no NaN, and no other numbers but one."""
+        return self.kind == "data" and not self.counts[2] and self.is_mask
 
     @property
     def work(self) -> str:
@@ -131,7 +132,7 @@ class NanOrigins:
         origin = next((o for x in _nan_first(before) if (o := self._origin_by_id.get(id(x))) is not None), None)
         on_purpose = origin is not None and origin.on_purpose
         if origin is None and before and not _has_nan(before) and _has_nan([value]):
-            on_purpose = True
+            on_purpose = all(_is_mask(np.asarray(x.numpy(), np.float64)) for x in before)
         if on_purpose and _has_nan([value]):  # an infinity that the program put in; here it becomes a NaN
             before = []
             origin = None
@@ -157,11 +158,18 @@ class NanOrigins:
         kind = "data" if before else "nan" if counts[2] else "infinity"
         numbers = [] if before else [n for x in operands[:3] if (n := _element(x, array.shape, position)) is not None]
         origin = Origin(
-            operation, function, gradient_of, file, line, kind, position, numbers, counts, len(self.origins)
-        )
+            operation, function, gradient_of, file, line, kind, position, numbers, counts, len(self.origins),
+            _is_mask(array),
+        )  # fmt: skip
         if len(self.origins) < _MOST_TRACKED:
             self.origins.append(origin)
         return origin
+
+
+def _is_mask(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the finite numbers of an array are all the same one: data have several."""
+    finite = array[np.isfinite(array)]
+    return finite.size == 0 or bool((finite == finite[0]).all())
 
 
 def is_finite(x: Any) -> bool:

@@ -11,6 +11,8 @@ class Observers:
     def __init__(self) -> None:
         # (name, function, flat inputs, flat results, flat rule): a call of a function with a custom gradient
         self.custom_gradient: Callable[..., None] | None = None
+        # (tape, target, sources, jacobians): a Jacobian is None
+        self.jacobians: Callable[..., None] | None = None
         # (targets, sources, gradients): a call of tf.gradients
         self.graph_gradients: Callable[..., None] | None = None
         # the same arguments, when a gradient is None; always there

@@ -135,6 +135,13 @@ class Statement(NamedTuple):
     scope: tuple[int, int]
 
 
+class Control(NamedTuple):
+    """A condition, or what a loop runs over, and the lines that run because of its value."""
+
+    test: tuple[int, int]
+    body: tuple[int, int]
+
+
 class _Program(NamedTuple):
     bindings: list[Binding]
     uses_by_function: dict[str, frozenset[str]]
@@ -144,6 +151,7 @@ class _Program(NamedTuple):
     computed_lines: set[int]  # where Python computes with values that it got from tensors
     statements: list[Statement]
     imported: frozenset[str]
+    controls: list[Control]
 
 
 @lru_cache(maxsize=32)
@@ -151,7 +159,7 @@ def _read(file: str) -> _Program:
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _Program([], {}, {}, {}, {}, set(), [], frozenset())
+        return _Program([], {}, {}, {}, {}, set(), [], frozenset(), [])
     bindings: list[Binding] = []
     functions: dict[str, frozenset[str]] = {}
     ends: dict[int, int] = {}
@@ -160,6 +168,7 @@ def _read(file: str) -> _Program:
     compiled: dict[int, tuple[int, int]] = {}
     statements: list[Statement] = []
     imported: set[str] = set()
+    controls: list[Control] = []
 
     def visit(node: ast.AST, scope: tuple[int, int], function: str = "") -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -168,6 +177,11 @@ def _read(file: str) -> _Program:
             bound = _changed(node) | (frozenset([function]) if isinstance(node, ast.Return) else frozenset())
             lines = (node.lineno, node.end_lineno or node.lineno)
             statements.append(Statement(bound, _keys(node) - _inner_names(node), lines, scope))
+        if isinstance(node, ast.For):
+            lines = (node.lineno, node.iter.end_lineno or node.lineno)
+            statements.append(Statement(_keys(node.target), _keys(node.iter), lines, scope))
+        if isinstance(node, ast.If | ast.While | ast.For | ast.IfExp):
+            controls.append(_control(node, scope))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = node.name
             functions[node.name] = _keys(node)
@@ -199,10 +213,23 @@ def _read(file: str) -> _Program:
             visit(child, scope, function)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends, literals, compiled, computed, statements, frozenset(imported))
+    return _Program(bindings, functions, ends, literals, compiled, computed, statements, frozenset(imported), controls)
 
 
 _SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return
+
+
+def _control(node: ast.If | ast.While | ast.For | ast.IfExp, scope: tuple[int, int]) -> Control:
+    test = node.iter if isinstance(node, ast.For) else node.test
+    leaves = any(isinstance(inner, ast.Return | ast.Break | ast.Continue) for inner in ast.walk(node))
+    first = node.lineno if isinstance(node, ast.IfExp) else node.body[0].lineno
+    last = scope[1] if leaves else node.end_lineno or node.lineno
+    return Control((test.lineno, test.end_lineno or test.lineno), (first, last))
+
+
+def controlled_by(file: str, line: int) -> list[tuple[int, int]]:
+    """The ranges of lines that run, or not, by what a condition or loop at a line reads."""
+    return [c.body for c in _read(file).controls if c.test[0] <= line <= c.test[1]]
 
 
 def _changed(node: ast.AST) -> frozenset[str]:

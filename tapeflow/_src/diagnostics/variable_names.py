@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.program import Named, bound_at, named_values, names_of, optimizer_line
-from tapeflow._src.diagnostics.why_none import made_at
+from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 _RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORECASE)
 
@@ -16,6 +16,31 @@ _RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORE
 def variable_behind(value: Any) -> Any:
     """The variable that an object, such as a Keras variable, shows as its `handle`."""
     return value if _core.is_tensor(value) else getattr(value, "handle", value)
+
+
+def describe_source(source: Any, frames: list[FrameType], number: int | None = None) -> str:
+    """Which source it is: its name in the program, its Keras path, its place in the list, and the line that made it."""
+    variable = variable_behind(source)
+    names = [n.label for value in (source, variable) for n in names_of(value, frames)]
+    path = getattr(source, "path", None) or (getattr(variable, "name", "") if is_variable(variable) else "")
+    parts = [f"`{names[0]}`" if names else ""]
+    if path and path.removesuffix(":0") not in ("Variable", names[0] if names else ""):
+        parts.append(f"'{path.removesuffix(':0')}'")
+    if number is not None:
+        parts.append(f"sources[{number}]")
+    if (made := made_at(variable)) is not None:
+        parts.append(f"made at {place_text(*made)}")
+    return ", ".join(part for part in parts if part) or "a tensor without a name"
+
+
+def is_variable(value: Any) -> bool:
+    return isinstance(value, _core.Variable)
+
+
+def made_at(variable: Any) -> tuple[str, int] | None:
+    """The line of the program that made a variable."""
+    place = getattr(variable, "_made_at", None) if is_variable(variable) else None
+    return source_line(*place) if place and place[0] is not None else None
 
 
 def name_of_variable(source: Any, frames: list[FrameType]) -> str:

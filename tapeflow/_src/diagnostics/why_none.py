@@ -22,6 +22,7 @@ from tapeflow._src.diagnostics.program import (
     uses_name,
 )
 from tapeflow._src.diagnostics.source_line import place_text, source_line
+from tapeflow._src.diagnostics.variable_names import describe_source, is_variable, made_at, variable_behind
 from tapeflow._src.types import nest
 
 
@@ -32,9 +33,9 @@ def explain(tape: Any, target: Any, sources: Any, is_none: bool = False) -> Any:
     """
     frames = user_frames()
     flow = Flow(tape)
-    targets = [_behind(t) for t in nest.flatten(target) if t is not None]
+    targets = [variable_behind(t) for t in nest.flatten(target) if t is not None]
     flat = nest.flatten(sources)
-    if not targets or not flat or not all(_core.is_tensor(_behind(s)) for s in flat):
+    if not targets or not flat or not all(_core.is_tensor(variable_behind(s)) for s in flat):
         raise TypeError(
             "GradientTape.explain: needs a target and sources that are tensors or variables; "
             f"got {type(target).__name__} and {type(sources).__name__}"
@@ -54,46 +55,21 @@ def explain_with(
 
     `was_variable` says that an earlier call at the same line asked about a variable in the place of this source.
     """
-    answers = [_Question(tape, flow, frames, t, _behind(source), is_none, was_variable).answer() for t in targets]
+    answers = [
+        _Question(tape, flow, frames, t, variable_behind(source), is_none, was_variable).answer() for t in targets
+    ]
     best = next((a for a in answers if a.cause not in ("no path", "variable not used")), answers[0])
     if best.cause == "connected":
         return best
     return best._replace(source=describe_source(source, frames, number))
 
 
-def describe_source(source: Any, frames: list[FrameType], number: int | None = None) -> str:
-    """Which source it is: its name in the program, its Keras path, its place in the list, and the line that made it."""
-    variable = _behind(source)
-    names = [n.label for value in (source, variable) for n in names_of(value, frames)]
-    path = getattr(source, "path", None) or (getattr(variable, "name", "") if is_variable(variable) else "")
-    parts = [f"`{names[0]}`" if names else ""]
-    if path and path.removesuffix(":0") not in ("Variable", names[0] if names else ""):
-        parts.append(f"'{path.removesuffix(':0')}'")
-    if number is not None:
-        parts.append(f"sources[{number}]")
-    if (made := made_at(variable)) is not None:
-        parts.append(f"made at {place_text(*made)}")
-    return ", ".join(part for part in parts if part) or "a tensor without a name"
-
-
-def is_variable(value: Any) -> bool:
-    return isinstance(value, _core.Variable)
-
-
-def made_at(variable: Any) -> tuple[str, int] | None:
-    """The line of the program that made a variable."""
-    place = getattr(variable, "_made_at", None) if is_variable(variable) else None
-    return source_line(*place) if place and place[0] is not None else None
-
-
-def _behind(value: Any) -> Any:
-    """The variable that an object, such as a Keras variable, shows as its `handle`."""
-    return value if _core.is_tensor(value) else getattr(value, "handle", value)
-
-
 def refuse_none(tape: Any, target: Any, sources: list[Any]) -> None:
     """Raises what `explain` answers; called by a strict tape instead of giving None."""
     raise NoGradientError(*explain(tape, target, sources, True))
+
+
+_DERIVATIVES = {"gradient", "jacobian", "batch_jacobian", "gradients"}
 
 
 class _Question:
@@ -506,6 +482,8 @@ class _Question:
         if not is_tracked(self.start):
             step = self.flow.first_use.get(known(self.start)) if self.start is not None else None
             return self._not_watched(step, "the program did not watch it, nor does the target use it")
+        if (derivative := self._constant_derivative()) is not None:
+            return derivative
         nearest, place = self._nearest()
         return Explanation(
             "no path",
@@ -515,6 +493,28 @@ class _Question:
             *place,
             depends_on=self._ancestors_by_name(),
         )
+
+    def _constant_derivative(self) -> Explanation | None:
+        """The target is a derivative, of something that the source does reach: it must be linear in the source."""
+        reached = self.flow.reached(known(self.start))
+        if len(reached) == 1:
+            return None
+        for named in names_of(self.target, self.frames):
+            line = bound_at(named, self._target_place())
+            binding = next((b for b in bindings_of(named) if b.line == line), None)
+            if binding is None or not any(use.rpartition(".")[2] in _DERIVATIVES for use in binding.uses):
+                continue
+            return Explanation(
+                "constant derivative",
+                f"The target is a derivative that does not depend on {self._name(False)}: "
+                f"what was differentiated here is linear in it",
+                "A second derivative of something linear (or of relu) is zero: ask with unconnected_gradients='zero'.",
+                None,
+                named.file,
+                binding.line,
+                depends_on=self._ancestors_by_name(),
+            )
+        return None
 
     def _nearest(self) -> tuple[str, tuple[str | None, int | None]]:
         """The last thing that does depend on the source, and its line."""

@@ -16,8 +16,7 @@ from tapeflow._src.diagnostics.training.health import Course
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.loss_sign import is_error
 from tapeflow._src.diagnostics.training.variable_health import VariableHealth
-from tapeflow._src.diagnostics.variable_names import learning_rate_of, name_of_variable, variable_behind
-from tapeflow._src.diagnostics.why_none import made_at
+from tapeflow._src.diagnostics.variable_names import learning_rate_of, made_at, name_of_variable, variable_behind
 
 _SATURATING = {"sigmoid": (0.01, 0.99), "tanh": (-0.99, 0.99)}
 _SUMS = ("add", "bias_add", "addv2", "add_v2", "add_n", "subtract", "sub")
