@@ -209,7 +209,13 @@ void Tape::watch(VariableBody& v) {
 void Tape::read(VariableBody& v, const Tensor& value) {
   ValueIndex index = find(v);
   if (index == kUntracked) {
-    if (paused_ || !watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) return log_read(v);
+    if (paused_ || !watch_accessed_variables_ || !v.trainable || !differentiable.has(v.dtype)) {
+      if (!value.symbolic()) return log_read(v);
+      if (!explains_) return;
+      ValueIndex i = known(v);
+      if (i != kUntracked && find_known(value) != i) mark_known(value.body()->marks, i);
+      return;
+    }
     watch(v);
     index = find(v);
   }

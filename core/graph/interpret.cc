@@ -235,6 +235,8 @@ Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void
     if (node.op->watched_params && !thread_state().recorders.empty()) params = node.op->watched_params(params, in);
     Call call(*node.op, in, params);
     RunFor sake(node.op, node.location, false);
+    if (node.op == &assign_variable_op && !thread_state().recorders.empty())
+      log_assignment_on_tapes(variable_in(params), in[0]);
     if (!stage || !node.op->expand || !node.op->expand(call)) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ",

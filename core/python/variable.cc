@@ -183,11 +183,11 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
   // Assigning is not an operation that gradients pass through; only the reading of `value` is seen by recorders.
   Tensor t = to_tensor(value, v.dtype, DType::invalid, who);
   if (t.size() >= 0) check_assignable(v, t, who);
+  if (!thread_state().recorders.empty()) log_assignment_on_tapes(v, t);
   if (thread_state().stage) {
     run_all(assign_op(), std::span(&t, 1), {variable_param(v), Param(int64_t(update))});
     return;
   }
-  if (!thread_state().recorders.empty()) log_assignment_on_tapes(v, t);
   if (!t.computed() && dies_with_call(value, t)) {
     if (update == Update::assign) {  // it may go on waiting: often the next statement reads it
       v.value = std::move(t);

@@ -101,6 +101,38 @@ def test_assignment_inside_a_function():
         assert (answer.cause, answer.line) == ("assign", line_of(test_assignment_inside_a_function))
 
 
+@pytest.mark.parametrize("tape_inside", [False, True])
+def test_assignment_to_a_variable_that_is_not_watched(tape_inside):
+    x, state = tf.Variable(2.0), tf.Variable(0.0, trainable=False)
+    answers = []
+
+    def compute():
+        state.assign(x * 2.0)  # <- here
+        return state * 3.0
+
+    @tf.function
+    def function():
+        if not tape_inside:
+            return compute()
+        with tf.GradientTape() as tape:
+            y = compute()
+        answers.append(tape.explain(y, x))
+        return y
+
+    with tf.GradientTape() as outer:
+        y = function()
+    answer = answers[0] if tape_inside else outer.explain(y, x)
+    assert (answer.cause, answer.line) == ("assign", line_of(test_assignment_to_a_variable_that_is_not_watched))
+
+
+def test_an_earlier_reading_does_not_depend_on_an_assignment():
+    x, state, w = tf.Variable(2.0), tf.Variable(0.0, trainable=False), tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        y = state * w
+        state.assign(x * 2.0)
+    assert tape.explain(y, x).cause == "no path"
+
+
 def test_a_connected_function_is_connected():
     x = tf.Variable(2.0)
 

@@ -107,11 +107,17 @@ bool GraphRows::expand(const Op& op, const Params& params, const Location& locat
   return true;
 }
 
+ValueIndex GraphRows::number_of(VariableBody& v) {
+  if (ValueIndex known = variable_(v); known != kUntracked) return known;
+  auto [it, is_new] = own_numbers_.try_emplace(&v, next_);
+  if (is_new) ++next_;
+  return it->second;
+}
+
 void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<ValueIndex>& at) {
   const Op& op = *node.op;
   if (&op == &read_variable_op()) {
-    at[node.first_output] = variable_(variable_in(node.params));
-    if (at[node.first_output] == kUntracked) at[node.first_output] = next_++;
+    at[node.first_output] = number_of(variable_in(node.params));
     return;
   }
   SmallVector<ValueIndex, 8> inputs, outputs;
@@ -121,10 +127,9 @@ void GraphRows::add_node(const Graph& graph, const Node& node, std::vector<Value
     input_specs.push_back(spec_of(graph, v));
   }
   if (&op == &assign_op()) {
-    ValueIndex variable = variable_(variable_in(node.params));
-    if (variable != kUntracked)
-      add_row("assign", node.location, 0, {inputs.begin(), inputs.size()}, {&variable, 1}, true,
-              {input_specs.begin(), input_specs.size()}, {input_specs.begin(), input_specs.size()});
+    ValueIndex variable = number_of(variable_in(node.params));
+    add_row("assign", node.location, 0, {inputs.begin(), inputs.size()}, {&variable, 1}, true,
+            {input_specs.begin(), input_specs.size()}, {input_specs.begin(), input_specs.size()});
     return;
   }
   for (uint32_t k = 0; k < node.outputs; ++k) {

@@ -37,6 +37,7 @@ class GraphRows {
 
  private:
   void add_node(const Graph&, const Node&, std::vector<ValueIndex>& at);
+  ValueIndex number_of(VariableBody&);
   void pass(const Location&, ValueIndex from, ValueIndex to, const Tensor& like);
   std::vector<ValueIndex> add_inside(const Graph&, std::span<const ValueIndex> inputs);
 
@@ -44,6 +45,7 @@ class GraphRows {
   ValueIndex next_;
   uint32_t record_ = 0;
   VariableNumber variable_;
+  std::unordered_map<VariableBody*, ValueIndex> own_numbers_;  // of variables that the tape does not know
 };
 
 // Whether a record or node runs a Python function that has no gradient, such as tf.numpy_function.

@@ -216,14 +216,19 @@ class Flow:
 
     def path(self, start: int, goal: int) -> list[Edge] | None:
         """The likeliest path from one value to another, or None."""
-        best, back, heap = {start: 0}, {}, [(0, start)]
+        best, heap = {start: 0}, [(0, start)]
+        back: dict[int, Edge] = {}
         while heap:
             cost, value = heapq.heappop(heap)
             if value == goal:
                 break
             if cost > best[value]:
                 continue
+            reached_by = back.get(value)
+            assigned = reached_by.step.order if reached_by is not None and reached_by.breaks == "assign" else -1
             for edge in self.edges[value]:
+                if edge.step.order < assigned:
+                    continue  # the variable was read before the assignment
                 total = cost + edge.cost
                 if total < best.get(edge.output, 1 << 60):
                     best[edge.output], back[edge.output] = total, edge

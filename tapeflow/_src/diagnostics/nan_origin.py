@@ -133,6 +133,8 @@ class NanOrigins:
         on_purpose = origin is not None and origin.on_purpose
         if origin is None and before and not _has_nan(before) and _has_nan([value]):
             on_purpose = all(_is_mask(np.asarray(x.numpy(), np.float64)) for x in before)
+        if origin is not None and before and len(operands) == 1 and _is_masked_out(operands[0], value):
+            on_purpose = True
         if on_purpose and _has_nan([value]):  # an infinity that the program put in; here it becomes a NaN
             before = []
             origin = None
@@ -170,6 +172,18 @@ def _is_mask(array: np.ndarray[Any, Any]) -> bool:
     """Whether the finite numbers of an array are all the same one: data have several."""
     finite = array[np.isfinite(array)]
     return finite.size == 0 or bool((finite == finite[0]).all())
+
+
+def _is_masked_out(x: Any, y: Any) -> bool:
+    """Whether an operation takes -inf as a mask, as a softmax does, and gives NaN where all is masked.
+
+    So it is if some elements of -inf become NaN and others do not.
+    """
+    given, made = np.asarray(x.numpy(), np.float64), np.asarray(y.numpy(), np.float64)
+    if given.shape != made.shape or np.isnan(given).any() or np.isposinf(given).any():
+        return False
+    at_masked = np.isnan(made[np.isneginf(given)])
+    return bool(at_masked.any() and not at_masked.all())
 
 
 def is_finite(x: Any) -> bool:

@@ -152,7 +152,7 @@ class Probe:
         if found is None:
             return None
         through = self._run(variable, 0.0) if has_stops else None
-        return Sensitivity(found[0], analytic, analytic if through is None else through[1], found[1])
+        return Sensitivity(found[0], analytic, analytic if through is None else through[1], found[1], norm_of(gradient))
 
     def _difference(self, variable: Any, analytic: float, size: float) -> tuple[float, float] | None:
         """The numeric derivative and its rounding error; None if two sizes disagree, as at a jump or kink."""
@@ -193,6 +193,7 @@ class Sensitivity(NamedTuple):
     analytic: float
     through: float  # as analytic, if tf.stop_gradient let gradients pass
     noise: float
+    typical: float = 0.0  # the norm of the gradient: how large derivatives along directions usually are
 
     def lost_at_stops(self) -> float:
         """The share that `tf.stop_gradient` takes away; 0. if it is too small to be told."""
@@ -204,13 +205,18 @@ class Sensitivity(NamedTuple):
 
     def _share(self, whole: float, part: float) -> float:
         lost = abs(whole - part)
-        largest = max(abs(self.numeric), abs(self.analytic))
+        largest = max(abs(self.numeric), abs(self.analytic), self.typical)
         return 0.0 if lost <= 0.01 * largest + self.noise else lost / (lost + abs(part))
 
 
 def total_of(targets: list[Any]) -> float:
     """The sum of all elements of the targets: what a gradient is the derivative of."""
     return sum(float(np.sum(t.numpy())) for t in targets if t is not None)
+
+
+def norm_of(gradient: Any) -> float:
+    """The Euclidean norm of a gradient, dense or sparse."""
+    return float(np.linalg.norm(np.asarray(getattr(gradient, "values", gradient).numpy(), np.float64)))
 
 
 def along(gradient: Any, variable: Any) -> float:

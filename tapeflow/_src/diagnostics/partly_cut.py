@@ -39,6 +39,8 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
     for edge in edges:
         if edge.step.order in through or (has_sure and flow.is_guess(edge)):
             continue
+        if edge.breaks == "assign" and not _is_read_after(flow, edge, upstream):
+            continue
         cut = _cut(flow, edge)
         if cut is not None:
             found.setdefault((cut.cause, cut.file, cut.line), cut)
@@ -46,11 +48,14 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
 
 
 def _reaching(flow: Flow, goal: int, but: set[int]) -> set[int]:
-    """The values from which the goal is reached, by whatever path but through the steps of these orders."""
+    """The values from which the goal is reached, by whatever path but through the steps of these orders.
+
+    Indices and shapes do not count: the target does not move with them.
+    """
     parents: dict[int, list[int]] = {}
     for value, edges in flow.edges.items():
         for edge in edges:
-            if edge.step.order not in but:
+            if edge.step.order not in but and edge.breaks != "argument":
                 parents.setdefault(edge.output, []).append(value)
     seen, stack = {goal}, [goal]
     while stack:
@@ -59,6 +64,12 @@ def _reaching(flow: Flow, goal: int, but: set[int]) -> set[int]:
                 seen.add(parent)
                 stack.append(parent)
     return seen
+
+
+def _is_read_after(flow: Flow, assigned: Edge, upstream: set[int]) -> bool:
+    """Whether the target uses a variable after this assignment; what was read before does not depend on it."""
+    later = (e for e in flow.edges.get(assigned.output, ()) if e.step.order > assigned.step.order)
+    return any(e.output in upstream for e in later if e.breaks not in ("assign", "argument"))
 
 
 def _straight_through(flow: Flow) -> set[int]:
