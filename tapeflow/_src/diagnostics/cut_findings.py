@@ -56,6 +56,7 @@ class CutFindings:
             if probe is None or not movable or len(measured) >= _MOST_VARIABLES:
                 return None
             measured[id(variable)] = probe.measure(variable, gradient, total_of(targets), has_stops)
+            probe.is_sure = probe.is_sure and measured[id(variable)] is not None
         return measured[id(variable)]
 
     def _add(self, cut: Cut, sources: list[Any], measured: int, share: float | None) -> None:

@@ -100,7 +100,7 @@ class Doctor:
         self._keras = KerasWatch(self._see_apply, self._add, self._assignments)
         self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
         self._copy: tuple[Any, Probe] | None = None  # in a copy that a probe made
-        self._probed: set[tuple[str, int]] = set()
+        self._probed: dict[tuple[str, int], list[Probe]] = {}  # by the line that opens the tape
         self._watching = False
         self._asked = True  # whether the last tape was asked for a gradient
         self._calls = 0
@@ -204,9 +204,11 @@ class Doctor:
         self._nans.origins.begin_step()
         self._layers.begin_step()
         place = source_line(*_core.current_line())
-        if self._full and self._copy is None and place not in self._probed and Probe.possible():
-            self._probed.add(place)
+        before = self._probed.setdefault(place, [])
+        again = not before or (len(before) < _ANALYSED_CALLS and not before[-1].is_sure)
+        if self._full and self._copy is None and again and Probe.possible():
             probe = Probe()
+            before.append(probe)
             probe.start()
             if probe.is_copy:
                 self._copy = tape, probe

@@ -138,7 +138,7 @@ class Flow:
                 continue
             self._made_of_python.append((step.order, index, step.place))
             ends = number_of(about), number_of(about, last=True)
-            if not all(is_literal(*step.place, number) for number in ends):
+            if not is_literal(*step.place, ends, about[1]):
                 arrivals.append((step.order, index, step))
         return sorted(arrivals, key=lambda arrival: arrival[:2])
 

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tapeflow._src import _core
+
 _PATIENCE = 5.0  # seconds that one run of the step may take
 _BUDGET = 10.0  # seconds for all runs of a probe
 _ORDER, _ANSWER = "<QdQ", "<dd"  # address, step, calls of gradient to pass by; target, derivative
@@ -33,6 +35,7 @@ class Probe:
     def __init__(self) -> None:
         self.is_copy = False
         self.calls = 0  # of gradient on the tape, so far
+        self.is_sure = True  # whether everything that was asked for could be measured
         self._server, self._orders, self._results = 0, -1, -1
         self._moved: Any = None
         self._accumulator: Any = None  # in a copy that runs in forward mode
@@ -81,6 +84,8 @@ class Probe:
         os.dup2(silence, 1)
         os.dup2(silence, 2)
         self._moved, self.calls = ctypes.cast(address, ctypes.py_object).value, calls  # copies have the same addresses
+        if not isinstance(self._moved, _core.Variable):  # it was made after the copy
+            os._exit(1)
         if math.isinf(step):
             package = sys.modules["tapeflow"]
             way = np.asarray(direction(self._moved.shape), self._moved.dtype.as_numpy_dtype)

@@ -371,11 +371,12 @@ def _compiled(file: str, line: int) -> tuple[int, int]:
     return before[-1] if before else (line, line)
 
 
-def is_literal(file: str, line: int, number: float | None) -> bool:
-    """Whether a number stands as such in a line of the program."""
-    if number is None or line in _read(file).computed_lines:
+def is_literal(file: str, line: int, ends: tuple[float | None, float | None], size: int) -> bool:
+    """Whether a line of the program has a value as literals: its first and last number, and enough of them."""
+    literals = _read(file).literals_by_line.get(line, [])
+    if line in _read(file).computed_lines or size > max(len(literals), 1):
         return False
-    return any(math.isclose(number, n, rel_tol=1e-6) for n in _read(file).literals_by_line.get(line, []))
+    return all(end is not None and any(math.isclose(end, n, rel_tol=1e-6) for n in literals) for end in ends)
 
 
 def bound_at(named: Named, made: tuple[str, int] | None = None) -> int | None:
