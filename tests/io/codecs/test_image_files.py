@@ -104,6 +104,12 @@ class TestGif:
         data = number.to_bytes((bits + 7) // 8, "little")
         assert _decompressed(data, 2, 4).tolist() == [1, 1, 1, 0]
 
+    def test_codes_are_those_of_256_colours_at_most(self):
+        place = MOVING.index(b",") + 10
+        assert 2 <= MOVING[place] <= 8
+        with pytest.raises(tf.errors.InvalidArgumentError, match="code size"):
+            tf.io.decode_gif(MOVING[:place] + b"\x09" + MOVING[place + 1 :])
+
     @pytest.mark.parametrize("data", [MOVING[:40], MOVING[:-30], b"GIF89a", MOVING[:13] + b";"])
     def test_broken(self, data):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid GIF data"):
@@ -248,6 +254,8 @@ class TestSound:
         audio, rate = tf.audio.decode_wav(self.data)
         np.testing.assert_array_equal(audio * 32768, [[0, 32767], [-32768, 16384], [1, 32767]])
         assert rate.numpy() == 8000
+        unsigned = self.data.replace(b"@\x1f\0\0", b"\xff\xff\xff\xff", 1)
+        assert tf.audio.decode_wav(unsigned).sample_rate.numpy() == -1
         assert (
             tf.audio.decode_wav(self.data, desired_channels=1).audio.numpy().tolist() == audio.numpy()[:, :1].tolist()
         )

@@ -9,6 +9,7 @@ from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.ops.lookup.initializers import TextFileInitializer
 from tapeflow._src.ops.lookup.tables import MutableHashTable
 from tapeflow._src.types.errors import FailedPreconditionError
@@ -168,20 +169,24 @@ def _size(step: Step, values: list[Any], context: Context) -> Any:
 @handles("InitializeTableFromTextFileV2", "InitializeTableFromTextFile")
 def _from_file(step: Step, values: list[Any], context: Context) -> Any:
     table, filename = values
-    if _core.is_symbolic(filename):  # in a graph of TensorFlow 1: the path of an asset, a constant
-        filename = find_public("get_static_value")(filename)
-        if filename is None:
-            raise NotImplementedError("a table whose file is computed when the graph runs")
-    size = step.attributes.get("vocab_size", -1)
+    known = find_public("get_static_value")(filename) if _core.is_symbolic(filename) else filename
+    if known is not None:  # also in a graph of TensorFlow 1: the path of an asset, a constant
+        _fill(table, known, step.attributes)
+    else:
+        host_effect(lambda name: _fill(table, name, step.attributes), [filename])
+    return []
+
+
+def _fill(table: Any, filename: Any, attributes: dict[str, Any]) -> None:
+    size = attributes.get("vocab_size", -1)
     lines = TextFileInitializer(
         filename,
         table.key_dtype,
-        step.attributes["key_index"],
+        attributes["key_index"],
         table.value_dtype,
-        step.attributes["value_index"],
+        attributes["value_index"],
         None if size is None or size < 0 else size,
-        step.attributes.get("delimiter", "\t"),
-        value_index_offset=step.attributes.get("offset", 0),
+        attributes.get("delimiter", "\t"),
+        value_index_offset=attributes.get("offset", 0),
     )
     table.begin_with(lines.pairs())
-    return []

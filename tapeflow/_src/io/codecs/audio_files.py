@@ -79,7 +79,8 @@ def decode_wav(
         if desired_samples >= 0:
             audio = audio[:desired_samples]
             audio = np.pad(audio, [(0, desired_samples - len(audio)), (0, 0)])
-        return [convert_to_tensor(np.ascontiguousarray(audio)), convert_to_tensor(rate, int32)]
+        signed = np.asarray(rate, np.uint32).view(np.int32)  # the file has 32 bits, the result a sign
+        return [convert_to_tensor(np.ascontiguousarray(audio)), convert_to_tensor(signed)]
 
     text = convert_to_tensor(contents, None if _core.is_tensor(contents) else "string")
     shape = [None if size < 0 else size for size in (desired_samples, desired_channels)]

@@ -88,7 +88,7 @@ def _padded(parts: list[bytes], count: int) -> np.ndarray:
 
 def _indices(blocks: _Blocks, height: int, width: int, interlaced: bool) -> np.ndarray:
     size = blocks.byte()
-    if not 1 <= size <= 11:
+    if not 1 <= size <= 8:  # of 256 colours at most
         raise _bad(f"a code size of {size}")
     rows = _decompressed(blocks.chained(), size, height * width).reshape(height, width)
     if not interlaced:
