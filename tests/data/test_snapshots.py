@@ -45,3 +45,8 @@ def test_variants_of_another_kind_are_refused(tmp_path):
         writer.write(message.SerializeToString())
     with pytest.raises(tf.errors.DataLossError, match=r"\.snapshot"):
         list(tf.data.Dataset.load(str(tmp_path)))
+
+
+def test_rows_without_a_dtype_are_refused():
+    with pytest.raises(ValueError, match="dtype or flat_values_spec"):
+        tf.RaggedTensorSpec([None, None], None)

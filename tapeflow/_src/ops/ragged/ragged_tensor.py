@@ -374,6 +374,8 @@ class RaggedTensorSpec(ShapedSpec):
         flat_values_spec: Any = None,
     ) -> None:
         self._shape = as_shape(shape)
+        if dtype is None and flat_values_spec is None:
+            raise ValueError("RaggedTensorSpec: either dtype or flat_values_spec must be given")
         self._dtype = as_dtype(dtype) if dtype is not None else flat_values_spec.dtype
         self._row_splits_dtype = as_dtype(row_splits_dtype)
         if ragged_rank is None:
