@@ -261,3 +261,14 @@ def test_flipped_truth_values():
 def test_running_products_of_unsigned_integers():
     assert tf.experimental.numpy.cumprod(np.array([1, 2, 3], np.uint64)).dtype == tf.float64
     assert tf.experimental.numpy.cumprod(np.array([1, 2, 3], np.uint8)).dtype == tf.int64
+
+
+def test_types_of_python_are_dtypes():
+    tnp = tf.experimental.numpy
+    for make in (tnp.zeros, tnp.ones, tnp.empty):
+        assert make([2], dtype=int).dtype == tf.int64
+        assert make([2], dtype=bool).dtype == tf.bool
+        assert make([2]).dtype == tf.float64
+    assert tnp.sum([1, 2], dtype=float).dtype == tf.float64
+    assert tnp.cumsum([1, 2], dtype=float).dtype == tf.float64
+    assert tnp.empty_like(tf.constant(["a"])).numpy().tolist() == [b""]

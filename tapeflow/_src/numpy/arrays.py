@@ -14,7 +14,7 @@ from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays import shaping as arrays
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.math import arithmetic as arithmetic
-from tapeflow._src.types.dtypes import as_dtype, int64
+from tapeflow._src.types.dtypes import float64, int64
 
 # ---- making and shaping
 
@@ -26,7 +26,7 @@ def zeros(shape: Any, dtype: Any = float) -> Tensor:
     >>> tf.experimental.numpy.zeros([2])
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([0., 0.])>
     """
-    return constants.zeros(shape, as_dtype(np.dtype(float) if dtype is float else dtype))
+    return constants.zeros(shape, dtype_or(dtype, float64))
 
 
 @public("experimental.numpy.ones")
@@ -36,7 +36,7 @@ def ones(shape: Any, dtype: Any = float) -> Tensor:
     >>> tf.experimental.numpy.ones([2])
     <tf.Tensor: shape=(2,), dtype=float64, numpy=array([1., 1.])>
     """
-    return constants.ones(shape, as_dtype(np.dtype(float) if dtype is float else dtype))
+    return constants.ones(shape, dtype_or(dtype, float64))
 
 
 @public("experimental.numpy.full")

@@ -24,7 +24,9 @@ from tapeflow._src.types.dtypes import float64
 def _like(name: str, value: int, sentence: str, example: str) -> None:
     def function(a: Any, dtype: Any = None) -> Tensor:
         x = tensor_of(a)
-        return primitives.BroadcastTo(cast(value, dtype_or(dtype, x.dtype)), x.shape.as_list())
+        kind = dtype_or(dtype, x.dtype)
+        one = convert_to_tensor(str(value) if value else "") if kind.name == "string" else cast(value, kind)
+        return primitives.BroadcastTo(one, x.shape.as_list())
 
     document(function, sentence, example)
     public(*(f"experimental.numpy.{n}" for n in name.split()))(function)

@@ -8,7 +8,7 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.numpy.promotion import as_bool, boolean, document, tensor_of
+from tapeflow._src.numpy.promotion import as_bool, boolean, document, dtype_or, tensor_of
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.math import arithmetic as arithmetic
 from tapeflow._src.ops.math import reductions
@@ -21,7 +21,7 @@ def _reduction(name: str, compute: Callable[..., Any], sentence: str, example: s
     """With `wide`, integers are summed as int64 (or uint64), as NumPy does."""
 
     def function(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool | None = None) -> Any:
-        x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
+        x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype_or(dtype, None))
         if wide and dtype is None and (x.dtype.is_integer or x.dtype.is_bool):
             x = cast(x, "uint64" if x.dtype.is_unsigned else int64)
         return compute(x, axis, bool(keepdims))
@@ -135,7 +135,7 @@ _position("argmin", primitives.ArgMin, "Position of the smallest element.", "arg
 
 def _scan(name: str, accumulate: Any, sentence: str, example: str) -> None:
     def function(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
-        x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype)
+        x = tensor_of(a) if dtype is None else cast(tensor_of(a), dtype_or(dtype, None))
         if dtype is None and (x.dtype.is_integer or x.dtype.is_bool):
             x = cast(x, float64 if x.dtype == uint64 else int64)
         return accumulate(primitives.Reshape(x, [-1]) if axis is None else x, 0 if axis is None else axis)

@@ -102,3 +102,31 @@ def test_a_shuffle_of_all_elements():
 
 def test_where():
     assert [part.tolist() for part in inner("util.numpy_compat").np_where(np.bool_(True))] == [[0]]
+
+
+def test_structures_of_elements_as_lists_of_tensors():
+    structure, data_nest = inner("data.util.structure"), inner("data.util.nest")
+    spec = (tf.TensorSpec([], tf.int64), {"a": tf.SparseTensorSpec([2], tf.float32)})
+    assert structure.get_flat_tensor_types(spec) == [tf.int64, tf.int64, tf.float32, tf.int64]
+    element = (tf.constant(1, tf.int64), {"a": tf.SparseTensor([[1]], [5.0], [2])})
+    flat = structure.to_tensor_list(spec, element)
+    assert len(flat) == len(structure.get_flat_tensor_shapes(spec)) == 4
+    again = structure.from_tensor_list(spec, flat)
+    assert tf.sparse.to_dense(again[1]["a"]).numpy().tolist() == [0.0, 5.0]
+    assert data_nest.flatten_up_to((0, 0), ([1, 2], {"b": 3})) == [[1, 2], {"b": 3}]
+    assert data_nest.map_structure_up_to((0, 0), lambda x: len(x), ([1, 2], {"b": 3})) == (2, 1)
+
+
+def test_a_dataset_that_waits():
+    slow = tf.data.Dataset.range(2).apply(inner("data.experimental.ops.testing").sleep(10))
+    assert list(slow.as_numpy_iterator()) == [0, 1]
+
+
+def test_modules_of_ragged_operations():
+    ragged = tf.ragged.constant([[1, 2], [3]])
+    conversion = inner("ops.ragged.ragged_conversion_ops")
+    assert conversion.from_tensor(conversion.to_tensor(ragged, 9)).to_list() == [[1, 2], [3, 9]]
+    assert inner("ops.ragged.ragged_concat_ops").concat([ragged, ragged], 1).to_list() == [[1, 2, 1, 2], [3, 3]]
+    assert inner("ops.ragged.ragged_math_ops").segment_sum(ragged, [0, 0], 1).to_list() == [[4, 2]]
+    kind = inner("ops.ragged.ragged_tensor").RaggedTensorType("int64", 2)
+    assert (kind.dtype, kind.ragged_rank) == (tf.int64, 2)

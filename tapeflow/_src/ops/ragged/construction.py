@@ -167,17 +167,6 @@ def range_(
     return RaggedTensor(values, cast(np.cumsum([0, *(len(r) for r in rows)]), row_splits_dtype))
 
 
-@public("ragged.stack_dynamic_partitions")
-def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, name: str | None = None) -> RaggedTensor:
-    """The slices of `data` as rows, by the numbers in `partitions`.
-
-    >>> tf.ragged.stack_dynamic_partitions([1, 2, 3], [0, 1, 0], 2).to_list()
-    [[1, 3], [2]]
-    """
-    parts = primitives.DynamicPartition(data, partitions, int(num_partitions))
-    return RaggedTensor(primitives.ConcatV2(parts, 0), cast(np.cumsum([0, *(p.shape[0] for p in parts)]), int64))
-
-
 @public("ragged.cross")
 def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
     """All combinations of one feature of each input, row by row, as text.

@@ -13,6 +13,7 @@ from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow._src.ops.ragged.elementwise import same_splits
+from tapeflow._src.ops.ragged.gathering import dynamic_partition, gather, gather_nd
 from tapeflow._src.ops.ragged.joining import boolean_mask, concat, stack
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, add_operation
 from tapeflow._src.ops.ragged.reductions import (
@@ -25,15 +26,9 @@ from tapeflow._src.ops.ragged.reductions import (
     segment_variance,
     with_axis,
 )
-from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows
+from tapeflow._src.ops.ragged.rows import expand_dims
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
-
-
-def _gather(params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
-    if axis != 0 or batch_dims != 0:
-        raise ValueError(f"gather: a ragged tensor is gathered along axis 0; got axis={axis}, batch_dims={batch_dims}")
-    return gather_rows(params, indices)
 
 
 def _true_places(condition: RaggedTensor) -> Any:
@@ -151,6 +146,8 @@ def _cumsum(
 def _matmul(
     a: RaggedTensor, b: Any, transpose_a: bool = False, transpose_b: bool = False, *rest: Any, **named: Any
 ) -> RaggedTensor:
+    if isinstance(b, RaggedTensor) and b.ragged_rank == 1 and not transpose_b and isinstance(a, RaggedTensor):
+        b = b.to_tensor()  # rows of zeros meet columns that are padded with zeros
     if transpose_a or not isinstance(a, RaggedTensor) or a.ragged_rank != 1 or isinstance(b, RaggedTensor):
         raise ValueError(
             "matmul: of ragged tensors, the first may be one whose matrices differ in their number of rows; got "
@@ -176,6 +173,22 @@ def _by_segment(function: Any, filler: Any) -> Any:
     return run
 
 
+def _scaled_segments(scale: Any) -> Any:
+    """Sums by segment, divided by a function of how many elements each has."""
+    sums = _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0)
+
+    def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        total = sums(data, segment_ids, num_segments)
+        flat = data.flat_values
+        ones = primitives.BroadcastTo(cast(1, flat.dtype), primitives.Shape(flat, int64))
+        counts = sums(data.with_flat_values(ones), segment_ids, num_segments)
+        if isinstance(total, RaggedTensor):
+            return total.with_flat_values(scale(total.flat_values, counts.flat_values))
+        return scale(total, primitives.Maximum(counts, cast(1, counts.dtype)))
+
+    return run
+
+
 for _name, _function in {
     "reduce_sum": reduction(primitives.UnsortedSegmentSum, with_axis(primitives.Sum)),
     "reduce_prod": reduction(primitives.UnsortedSegmentProd, with_axis(primitives.Prod)),
@@ -190,7 +203,9 @@ for _name, _function in {
     "concat": concat,
     "stack": stack,
     "expand_dims": expand_dims,
-    "gather": _gather,
+    "gather": gather,
+    "gather_nd": gather_nd,
+    "dynamic_partition": dynamic_partition,
     "boolean_mask": boolean_mask,
     "where": _true_places,
     "reverse": _reverse,
@@ -204,6 +219,8 @@ for _name, _function in {
     "cumsum": _cumsum,
     "matmul": _matmul,
     "unsorted_segment_sum": _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0),
+    "unsorted_segment_mean": _scaled_segments(lambda sums, counts: sums / counts),
+    "unsorted_segment_sqrt_n": _scaled_segments(lambda sums, counts: sums / primitives.Sqrt(counts)),
     "unsorted_segment_prod": _by_segment(primitives.UnsortedSegmentProd, lambda dtype: 1),
     "unsorted_segment_max": _by_segment(primitives.UnsortedSegmentMax, lambda dtype: dtype.min),
     "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin, lambda dtype: dtype.max),

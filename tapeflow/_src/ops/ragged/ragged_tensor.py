@@ -35,9 +35,10 @@ from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
 # Operations on whole rows that no ragged tensor can take, and compositions that work element by element.
 _DENSE = {
     "transpose", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
-    "segment_prod", "argmax", "argmin", "dynamic_partition", "unstack", "roll", "slice",
+    "segment_prod", "argmax", "argmin", "unstack", "roll", "slice",
     "strided_slice", "space_to_batch", "batch_to_space", "band_part",
 }  # fmt: skip
+_BY_INDICES = {"gather_nd", "dynamic_partition"}  # of which the second argument may be the ragged one
 _COMPOSED = {
     "as_string", "clip_by_value", "divide", "divide_no_nan", "dropout", "elu", "erfcinv", "gelu", "leaky_relu",
     "length", "lower", "log_sigmoid", "multiply_no_nan", "ndtri", "one_hot", "ones_like", "reciprocal_no_nan",
@@ -167,6 +168,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
     def _staged_tensor(self, default_value: Any, count: int | None, width: int | None) -> Any:
         """`to_tensor` of rows of dynamic lengths; a `count` or `width` that is given cuts or adds rows or columns."""
         values = self._values
+        if values.shape.rank is None:
+            return self._staged_tensor_of_any_rank(default_value, count, width)
         lengths = self.row_lengths()
         if count is not None:
             lengths = primitives.ConcatV2([lengths, primitives.BroadcastTo(cast(0, lengths.dtype), [count])], 0)[:count]
@@ -186,6 +189,14 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         last = primitives.Maximum(primitives.Shape(more, int64)[0] - 1, 0)
         places = primitives.Minimum(cast(rows + at, int64), last)
         return primitives.SelectV2(inside, primitives.GatherV2(more, places, 0, 0), filler)
+
+    def _staged_tensor_of_any_rank(self, default_value: Any, count: int | None, width: int | None) -> Any:
+        """`_staged_tensor` of values whose rank is not known: of their slices as vectors."""
+        sizes = primitives.Shape(self._values, int64)
+        flat = primitives.Reshape(self._values, primitives.ConcatV2([sizes[:1], cast([-1], int64)], 0))
+        flat.set_shape([None, None])
+        rows = self.with_values(flat)._staged_tensor(default_value, count, width)
+        return primitives.Reshape(rows, primitives.ConcatV2([primitives.Shape(rows, int64)[:2], sizes[1:]], 0))
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """A SparseTensor with the values at the beginning of the rows."""
@@ -311,7 +322,10 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             staged = _operation_by_name[name]
             return NotImplemented if function is staged else staged(*args, **kwargs)
         if name == "gather":
-            return _gather_at(*args, **kwargs)
+            found = _gather_at(*args, **kwargs)
+            return _operation_by_name[name](*args, **kwargs) if found is NotImplemented else found
+        if name in _BY_INDICES:
+            return _operation_by_name[name](*args, **kwargs)
         if name == "embedding_lookup":
             return elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         composed = isinstance(function, _core.Composition)

@@ -27,6 +27,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     gradient_functions,
     graph_elements,
     inspection,
+    ragged_table,
     recording,
     sparse_products,
     suite_table,
@@ -97,7 +98,8 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "compiler.tf2xla.python.xla": {"dynamic_slice": dynamic_slice, "dynamic_update_slice": dynamic_update_slice},
     "core.example.example_pb2": {name: find_public(f"train.{name}") for name in ("Example", "SequenceExample")},
     "core.example.feature_pb2": {
-        name: find_public(f"train.{name}") for name in ("BytesList", "Feature", "Features", "FloatList", "Int64List")
+        name: find_public(f"train.{name}")
+        for name in ["BytesList", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList", "Int64List"]
     },
     "core.framework.attr_value_pb2": {"AttrValue": messages.AttrValue},
     "core.framework.graph_pb2": {"GraphDef": messages.GraphDef},
@@ -333,6 +335,7 @@ for _path, _names in (
     *framework_functions.names_by_path.items(),
     *suite_table.names_by_path.items(),
     *datasets.names_by_path.items(),
+    *ragged_table.names_by_path.items(),
     *functional.names_by_path.items(),
     *device_list.names_by_path.items(),
     *execution.names_by_path.items(),

@@ -69,7 +69,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     array([[2],
            [3]], dtype=int32)>
     """
-    indices = convert_to_tensor(indices)
+    indices = indices if hasattr(indices, "nested_row_splits") else convert_to_tensor(indices)
     if indices.shape.rank is None:
         raise ValueError("batch_gather does not allow indices with unknown shape.")
     batch_dims = indices.shape.rank - 1
@@ -110,10 +110,22 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     if x is None or y is None:
         return find_public("where")(condition, x, y, name=name)
+    if any(hasattr(value, "nested_row_splits") for value in (condition, x, y)):
+        return _where_ragged(condition, x, y)
     condition, x = convert_to_tensor(condition), convert_to_tensor(x)
     if condition.shape.rank == 1 and x.shape.rank is not None and x.shape.rank > 1:
         condition = primitives.Reshape(condition, [-1] + [1] * (x.shape.rank - 1))
     return primitives.SelectV2(condition, x, y, name=name or "Select")
+
+
+def _where_ragged(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of ragged tensors by a ragged condition, or rows by a vector of conditions."""
+    if hasattr(condition, "nested_row_splits"):
+        return find_public("where")(condition, x, y)
+    condition, count = convert_to_tensor(condition), x.nrows()
+    own = find_public("range")(count)
+    rows = primitives.SelectV2(condition, own, own + count)
+    return find_public("gather")(find_public("concat")([x, y], 0), rows)
 
 
 @public("compat.v1.Print")

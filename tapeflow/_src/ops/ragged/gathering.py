@@ -1,0 +1,151 @@
+"""Elements of ragged tensors by position, row by row or by coordinates, and rows divided into parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays import constants
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.ragged.joining import concat
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.ragged.row_splits import splits_from_lengths
+from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows
+from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.errors import InvalidArgumentError
+
+
+def _index_tensor(indices: Any) -> Any:
+    return indices if isinstance(indices, RaggedTensor) else convert_to_tensor(indices, dtype_hint=int64)
+
+
+def gather(
+    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0, name: Any = None
+) -> Any:
+    """Slices of `params` along `axis` at `indices`, one of which is ragged; `batch_dims` dimensions are shared."""
+    indices = _index_tensor(indices)
+    params = params if isinstance(params, RaggedTensor) else convert_to_tensor(params)
+    batch = batch_dims + indices.shape.rank if batch_dims < 0 else batch_dims
+    axis = batch if axis is None else int(axis)
+    axis = axis + params.shape.rank if axis < 0 else axis
+    if not batch <= axis < params.shape.rank:
+        raise ValueError(f"gather: axis must be in [{batch}, {params.shape.rank}); got {axis}")
+    if batch == 0:
+        return _gather_along(params, indices, axis)
+    if indices.shape.rank == batch:  # one position for each row
+        found = gather(params, expand_dims(indices, indices.shape.rank), axis=axis, batch_dims=batch)
+        rows = found.to_tensor() if isinstance(found, RaggedTensor) else found
+        return primitives.Squeeze(rows, [batch])
+    if not isinstance(params, RaggedTensor):
+        params = RaggedTensor.from_tensor(params, ragged_rank=batch)
+    if not isinstance(indices, RaggedTensor):
+        indices = RaggedTensor.from_tensor(indices, ragged_rank=batch)
+    if batch > 1:
+        return indices.with_values(gather(params.values, indices.values, axis=axis - 1, batch_dims=batch - 1))
+    if axis > 1:
+        raise ValueError(f"gather: with batch_dims={batch}, ragged tensors are gathered along axis {batch}; got {axis}")
+    return _gather_in_rows(params, indices)
+
+
+def _gather_along(params: Any, indices: Any, axis: int) -> Any:
+    if axis == 0:
+        if isinstance(indices, RaggedTensor):
+            return indices.with_flat_values(gather_rows(params, indices.flat_values))
+        return gather_rows(params, indices)
+    if axis > 1:
+        return params.with_values(_gather_along(params.values, indices, axis - 1))
+    if isinstance(indices, RaggedTensor):
+        raise ValueError("gather: ragged indices select along the first axis, or along batches; got axis=1")
+    count = params.nrows()
+    sizes = primitives.ConcatV2([primitives.Reshape(cast(count, int64), [1]), primitives.Shape(indices, int64)], 0)
+    return gather(params, primitives.BroadcastTo(indices, sizes), axis=1, batch_dims=1)
+
+
+def _gather_in_rows(params: RaggedTensor, indices: RaggedTensor) -> Any:
+    """Elements of each row of `params` at the positions in the same row of `indices`."""
+    rows: Any = indices.value_rowids()
+    inner = indices.values
+    while isinstance(inner, RaggedTensor):
+        rows, inner = primitives.GatherV2(rows, inner.value_rowids(), 0, 0), inner.values
+    positions = cast(inner, int64)
+    starts = cast(primitives.GatherV2(params.row_splits, rows, 0, 0), int64)
+    ends = cast(primitives.GatherV2(params.row_splits, rows + 1, 0, 0), int64)
+    for _ in range(positions.shape.rank - 1):
+        starts, ends = primitives.ExpandDims(starts, -1), primitives.ExpandDims(ends, -1)
+    if not any(map(_core.is_symbolic, (positions, starts))):
+        at = positions.numpy()
+        if (at < 0).any() or (at >= (ends - starts).numpy()).any():
+            raise InvalidArgumentError.of(f"gather: indices must lie in the rows of params; got {at.tolist()}")
+    found = gather_rows(params.values, starts + positions)
+    return indices.with_flat_values(found)
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, **more: Any) -> Any:
+    """Elements or slices of `params` at the coordinates in the last dimension of `indices`."""
+    if batch_dims:
+        raise ValueError(f"gather_nd: batch_dims must be 0 for ragged tensors; got {batch_dims}")
+    indices = _index_tensor(indices)
+    if isinstance(indices, RaggedTensor):
+        if indices.flat_values.shape.rank < 2:
+            raise ValueError("gather_nd: the innermost dimension of indices may not be ragged")
+        return indices.with_flat_values(gather_nd(params, indices.flat_values))
+    depth = indices.shape[-1]
+    if not depth:
+        raise ValueError(f"gather_nd: the last dimension of indices must be known and not 0; got {indices.shape}")
+    columns = [cast(indices[..., i], int64) for i in range(depth)]
+    at, rest = columns[0], columns[1:]
+    while isinstance(params, RaggedTensor) and rest:
+        start = primitives.GatherV2(params.row_splits, at, 0, 0)
+        end = primitives.GatherV2(params.row_splits, at + 1, 0, 0)
+        if not _core.is_symbolic(rest[0]) and not _core.is_symbolic(start):
+            place = rest[0].numpy()
+            if (place < 0).any() or (place >= (end - start).numpy()).any():
+                raise InvalidArgumentError.of(
+                    f"gather_nd: indices must lie in the rows of params; got {place.tolist()}"
+                )
+        params, at, rest = params.values, cast(start, int64) + rest[0], rest[1:]
+    if not rest:
+        return gather_rows(params, at)
+    return primitives.GatherNd(params, primitives.Pack([at, *rest], -1))
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: Any, name: str | None = None) -> list[Any]:
+    """The elements or rows of `data` as `num_partitions` tensors, by the numbers in `partitions`."""
+    count = int(num_partitions)
+    if isinstance(partitions, RaggedTensor):
+        if not isinstance(data, RaggedTensor):
+            data = RaggedTensor.from_tensor(convert_to_tensor(data), ragged_rank=partitions.ragged_rank)
+        return list(dynamic_partition(data.values, partitions.values, count))
+    partitions = convert_to_tensor(partitions)
+    if not isinstance(data, RaggedTensor):
+        return list(primitives.DynamicPartition(data, partitions, count))
+    if partitions.shape.rank != 1:
+        rows = RaggedTensor.from_tensor(partitions, ragged_rank=partitions.shape.rank - 1)
+        return dynamic_partition(data, rows, count)
+    places = primitives.DynamicPartition(
+        np.arange(data.shape[0]) if data.shape[0] is not None else _row_numbers(data), partitions, count
+    )
+    return [gather_rows(data, place) for place in places]
+
+
+def _row_numbers(data: RaggedTensor) -> Any:
+    return constants.range(data.nrows(int64))
+
+
+@public("ragged.stack_dynamic_partitions")
+def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, name: str | None = None) -> RaggedTensor:
+    """The slices of `data` as rows, by the numbers in `partitions`.
+
+    >>> tf.ragged.stack_dynamic_partitions([1, 2, 3], [0, 1, 0], 2).to_list()
+    [[1, 3], [2]]
+    """
+    if isinstance(data, RaggedTensor) or isinstance(partitions, RaggedTensor):
+        parts = dynamic_partition(data, partitions, num_partitions)
+    else:
+        parts = list(primitives.DynamicPartition(data, partitions, int(num_partitions)))
+    sizes = [p.nrows() if isinstance(p, RaggedTensor) else primitives.Shape(p, int64)[0] for p in parts]
+    lengths = primitives.Pack([cast(size, int64) for size in sizes], 0)
+    return RaggedTensor(concat(parts, 0), splits_from_lengths(lengths))

@@ -1,0 +1,86 @@
+"""Elements of ragged tensors by position, segments and partitions of rows."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+ROWS = [[1.0, 2.0], [3.0]]
+
+
+def rows():
+    return tf.ragged.constant(ROWS)
+
+
+def deep():
+    return tf.ragged.constant([[[1], [2, 3]], [[4]]])
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda x: tf.gather(x, tf.ragged.constant([[1, 0], [0]]), batch_dims=1), [[2.0, 1.0], [3.0]]),
+        (lambda x: tf.gather(x, tf.constant([[0], [0]]), batch_dims=1), [[1.0], [3.0]]),
+        (lambda x: tf.gather(x, [0], axis=1), [[1.0], [3.0]]),
+        (lambda x: tf.gather(x, tf.ragged.constant([[1], [0, 0]])), [[[3.0]], [[1.0, 2.0], [1.0, 2.0]]]),
+        (lambda x: tf.compat.v1.batch_gather(x, tf.ragged.constant([[1], [0]])), [[2.0], [3.0]]),
+        (lambda x: tf.gather_nd(x, tf.ragged.constant([[[0, 1]], [[1, 0]]], ragged_rank=1)), [[2.0], [3.0]]),
+        (lambda x: tf.gather_nd(x, [[1], [0]]), [[3.0], [1.0, 2.0]]),
+        (lambda x: tf.math.unsorted_segment_mean(x, [0, 0], 2), [[2.0, 2.0], []]),
+        (lambda x: tf.math.unsorted_segment_sqrt_n(x, [0, 1], 2), ROWS),
+        (lambda x: tf.compat.v1.where(x > 1.5, x, -x), [[-1.0, 2.0], [3.0]]),
+        (lambda x: tf.compat.v1.where([True, False], x, -x), [[1.0, 2.0], [-3.0]]),
+        (lambda x: tf.ragged.stack_dynamic_partitions(x, [1, 0], 2), [[[3.0]], [[1.0, 2.0]]]),
+        (lambda x: tf.dynamic_partition(x, [1, 0], 2)[1], [[1.0, 2.0]]),
+    ],
+)
+def test_ragged_results(call, expected, traced):
+    found = tf.function(call)(rows()) if traced else call(rows())
+    assert found.to_list() == expected
+
+
+def test_dense_results():
+    assert tf.gather_nd(rows(), [[0, 1], [1, 0]]).numpy().tolist() == [2.0, 3.0]
+    assert tf.gather(rows(), [1, 0], batch_dims=1).numpy().tolist() == [2.0, 3.0]
+    first, second = tf.dynamic_partition(rows(), tf.ragged.constant([[1, 0], [1]]), 2)
+    assert (first.numpy().tolist(), second.numpy().tolist()) == ([2.0], [1.0, 3.0])
+
+
+def test_deeper_batches():
+    found = tf.gather(deep(), tf.ragged.constant([[[0], [1, 0]], [[0]]]), batch_dims=2)
+    assert found.to_list() == [[[1], [3, 2]], [[4]]]
+    assert tf.gather_nd(deep(), [[0, 1, 1], [1, 0, 0]]).numpy().tolist() == [3, 4]
+
+
+def test_positions_must_lie_in_their_rows():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows"):
+        tf.gather(rows(), tf.ragged.constant([[0], [1]]), batch_dims=1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rows"):
+        tf.gather_nd(rows(), [[1, 1]])
+
+
+def test_gradient_of_a_batched_gather():
+    values = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        x = tf.RaggedTensor.from_row_splits(values, [0, 2, 3])
+        y = tf.gather(x, tf.ragged.constant([[1, 1], [0]]), batch_dims=1).flat_values
+    assert tf.convert_to_tensor(tape.gradient(y, values)).numpy().tolist() == [0.0, 2.0, 1.0]
+
+
+def test_products_of_ragged_batches():
+    a = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], ragged_rank=1)
+    b = tf.ragged.constant([[[1.0], [2.0]], [[3.0], [4.0]]], ragged_rank=1)
+    assert tf.matmul(a, b).to_list() == [[[5.0]], [[25.0], [39.0]]]
+
+
+def test_rows_of_values_whose_rank_is_unknown():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        values = tf.compat.v1.placeholder(tf.float32)
+        splits = tf.compat.v1.placeholder(tf.int64)
+        dense = tf.RaggedTensor.from_row_splits(values, splits).to_tensor(-1.0)
+        found = session.run(dense, {values: [1.0, 2.0, 3.0], splits: [0, 2, 3]})
+        np.testing.assert_array_equal(found, [[1, 2], [3, -1]])
+        found = session.run(dense, {values: [[1.0], [2.0], [3.0]], splits: [0, 2, 3]})
+        np.testing.assert_array_equal(found, [[[1], [2]], [[3], [-1]]])
