@@ -67,6 +67,7 @@ def test_lengths_are_checked(lengths):
 @pytest.mark.parametrize(
     ("change", "path"),
     [
+        (lambda d: d.map(lambda x: 5 // x), "Iterator::Root::Map"),
         (lambda d: d.filter(lambda x: 5 // x > 0), "Iterator::Root::Filter"),
         (lambda d: d.flat_map(lambda x: tf.data.Dataset.range(5 // x)).batch(2), "Iterator::Root::Batch::FlatMap"),
         (lambda d: d.interleave(lambda x: tf.data.Dataset.range(5 // x)), "Iterator::Root::Interleave"),

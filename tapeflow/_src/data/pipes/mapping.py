@@ -69,6 +69,8 @@ class Mapped(Pipe):
             if not self._preserves_count:  # the function says where the elements end
                 raise StopIteration from None
             raise InvalidArgumentError.of(f"Function invocation produced OutOfRangeError: {error.message}") from error
+        except OpError as error:
+            raise in_user_function(error, self, iteration) from error
 
     def count(self) -> int:
         return self.inputs[0].count()

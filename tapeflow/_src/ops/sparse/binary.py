@@ -57,7 +57,10 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     a = coordinates.as_sparse(a, "add")
     if not coordinates.is_sparse(b):
         dense = convert_to_tensor(b, dtype_hint=a.dtype)
-        if dense.shape.as_list() != coordinates.dims_of_sparse(a):
+        if _core.is_symbolic(a.dense_shape):
+            if not dense.shape.is_compatible_with(a.shape):
+                raise ValueError(f"sparse.add: Dimensions {a.shape} and {dense.shape} do not match")
+        elif dense.shape.rank is None or dense.shape.as_list() != coordinates.dims_of_sparse(a):
             raise InvalidArgumentError.of(
                 f"sparse.add: Dimensions {coordinates.dims_of_sparse(a)} and {dense.shape.as_list()} do not match"
             )

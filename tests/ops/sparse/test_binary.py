@@ -1,0 +1,11 @@
+"""Sums of sparse and dense tensors."""
+
+import tapeflow as tf
+
+
+def test_a_sparse_tensor_of_unknown_shape_and_a_dense_one():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = tf.compat.v1.sparse_placeholder(tf.float32)
+        value = tf.compat.v1.SparseTensorValue([[0, 1]], [2.0], [2, 3])
+        found = session.run(tf.sparse.add(given, tf.ones([2, 3])), {given: value})
+        assert found.tolist() == [[1.0, 3.0, 1.0], [1.0, 1.0, 1.0]]
