@@ -53,6 +53,24 @@ def test_deeper_batches():
     assert tf.gather_nd(deep(), [[0, 1, 1], [1, 0, 0]]).numpy().tolist() == [3, 4]
 
 
+def test_ragged_positions_in_a_dense_tensor():
+    at = tf.ragged.constant([[3, 1, 2], [1], [], [0]])
+    for params in ([1, 2, 3, 4, 5], tf.constant([1, 2, 3, 4, 5]), tf.Variable([1, 2, 3, 4, 5])):
+        assert tf.gather(params, at).to_list() == [[4, 2, 3], [2], [], [1]]
+        assert tf.function(tf.gather)(params, at).to_list() == [[4, 2, 3], [2], [], [1]]
+    table = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape() as tape:
+        y = tf.gather(table, tf.ragged.constant([[1, 1], [0]])).flat_values
+    slices = tape.gradient(y, table)
+    assert isinstance(slices, tf.IndexedSlices)
+    assert tf.convert_to_tensor(slices).numpy().tolist() == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_rows_by_a_matrix_of_positions():
+    assert tf.gather(rows(), [[1, 0], [0, 0]]).to_list() == [[[3.0], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]]]
+    assert tf.gather(rows(), tf.constant(1)).numpy().tolist() == [3.0]
+
+
 def test_positions_must_lie_in_their_rows():
     with pytest.raises(tf.errors.InvalidArgumentError, match="rows"):
         tf.gather(rows(), tf.ragged.constant([[0], [1]]), batch_dims=1)

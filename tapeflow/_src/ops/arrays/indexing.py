@@ -64,6 +64,8 @@ def gather(
         axis = batch_dims
     if not _core.is_tensor(params) and hasattr(params, "with_flat_values"):
         return params.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
+    if not _core.is_tensor(indices) and hasattr(indices, "with_flat_values"):
+        return indices.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
     return primitives.GatherV2(params, indices, axis, batch_dims)
 
 

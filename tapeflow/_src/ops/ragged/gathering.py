@@ -53,6 +53,9 @@ def gather(
 def _gather_along(params: Any, indices: Any, axis: int) -> Any:
     if axis == 0:
         if isinstance(indices, RaggedTensor):
+            return indices.with_flat_values(_gather_along(params, indices.flat_values, 0))
+        if indices.shape.rank > 1 and isinstance(params, RaggedTensor):
+            indices = RaggedTensor.from_tensor(indices, ragged_rank=indices.shape.rank - 1)
             return indices.with_flat_values(gather_rows(params, indices.flat_values))
         return gather_rows(params, indices)
     if axis > 1:

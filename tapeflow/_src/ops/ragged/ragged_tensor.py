@@ -321,9 +321,10 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         if name in _operation_by_name and holds_ragged(args[0] if args else next(iter(kwargs.values()))):
             staged = _operation_by_name[name]
             return NotImplemented if function is staged else staged(*args, **kwargs)
-        if name == "gather":
-            found = _gather_at(*args, **kwargs)
-            return _operation_by_name[name](*args, **kwargs) if found is NotImplemented else found
+        if name in ("gather", "GatherV2"):
+            given = args if name == "gather" else (*args[:2], None, *args[2:4])
+            found = NotImplemented if isinstance(given[0], RaggedTensor) else _gather_at(*given, **kwargs)
+            return _operation_by_name["gather"](*given, **kwargs) if found is NotImplemented else found
         if name in _BY_INDICES:
             return _operation_by_name[name](*args, **kwargs)
         if name == "embedding_lookup":
@@ -347,9 +348,9 @@ def _gather_at(
         return NotImplemented
     x = convert_to_tensor(params)
     axis = range(x.shape.rank)[axis or 0]
+    if axis == 0:  # of a variable itself: its gradient is an IndexedSlices
+        return indices.with_flat_values(primitives.GatherV2(params, indices.flat_values, axis, 0))
     found = primitives.GatherV2(x, indices.flat_values, axis, 0)
-    if axis == 0:
-        return indices.with_flat_values(found)
     if indices.ragged_rank > 1:
         raise ValueError("gather: indices with several ragged dimensions select along the first axis alone")
     outer, (count, *inner) = found.shape.as_list()[:axis], found.shape.as_list()[axis:]
