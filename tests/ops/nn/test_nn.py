@@ -235,6 +235,24 @@ def test_dropout_scales_what_it_keeps():
     np.testing.assert_allclose(y, [0, 4, 6, 0])
 
 
+def test_dropout_keeps_the_shape_under_a_rate_of_unknown_shape():
+    with tf.Graph().as_default():
+        x, keep = tf.compat.v1.placeholder(tf.float32, [None, 3]), tf.compat.v1.placeholder(tf.float32)
+        assert tf.compat.v1.nn.dropout(x, keep).shape.as_list() == [None, 3]
+
+
+def test_nce_loss_of_a_batch_of_unknown_size():
+    weights, biases = np.ones([6, 2], np.float32), np.zeros([6], np.float32)
+    sampled = (np.array([1, 4]), np.full([3, 1], 0.5, np.float32), np.full([2], 0.25, np.float32))
+
+    def loss(labels, inputs):
+        return tf.nn.nce_loss(weights, biases, labels, inputs, 2, 6, sampled_values=sampled)
+
+    labels, inputs = np.array([[0], [2], [4]]), np.arange(6, dtype=np.float32).reshape(3, 2)
+    signature = [tf.TensorSpec([None, 1], tf.int64), tf.TensorSpec([None, 2])]
+    np.testing.assert_allclose(tf.function(loss, input_signature=signature)(labels, inputs), loss(labels, inputs))
+
+
 def test_ctc_loss_without_merging():
     """TensorFlow's values, and the derivative of them."""
     logits = tf.constant(np.random.default_rng(0).normal(size=(5, 2, 4)).astype("float32"))

@@ -410,7 +410,7 @@ def general_dropout(
         )
     if _core.is_tensor(rate):
         rate = convert_to_tensor(rate)
-        if rate.shape.rank != 0:
+        if rate.shape.rank not in (0, None):
             raise ValueError(f"`rate` must be a scalar tensor. Received: rate={rate}")
         if rate.dtype != x.dtype:
             if not rate.dtype.is_compatible_with(x.dtype):
@@ -424,7 +424,10 @@ def general_dropout(
     uniform = uniform_sampler(shape=shape, dtype=x.dtype)
     kept = uniform >= rate
     scaled = x / (1 - rate) if _core.is_tensor(rate) else x * (1 / (1 - rate))
-    return primitives.SelectV2(kept, scaled, 0.0)
+    dropped = primitives.SelectV2(kept, scaled, 0.0)
+    if _core.is_symbolic(dropped):  # a rate or noise of unknown shape hides what is known of x
+        dropped.set_shape(x.shape)
+    return dropped
 
 
 def _noise_shape(x: Any, noise_shape: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import ones_like, zeros_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.candidates import log_uniform_candidate_sampler
 from tapeflow._src.ops.nn.embeddings import lookup
@@ -59,14 +60,14 @@ def sampled_loss(
         sampled_values = log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
     sampled, true_expected, sampled_expected = (primitives.StopGradient(convert_to_tensor(v)) for v in sampled_values)
     sampled = cast(sampled, int64)
-    batch, width = inputs.shape.as_list()
+    width = inputs.shape[1]
     flat = primitives.Reshape(labels, [-1])
     ids = primitives.ConcatV2([flat, sampled], 0)
     rows, offsets = lookup(weights, ids, strategy), lookup(biases, ids, strategy)
-    count = flat.shape[0]
-    true_rows = primitives.Reshape(rows[:count], [batch, num_true, width])
+    count = flat.shape[0] if flat.shape[0] is not None else primitives.Shape(flat, int32)[0]
+    true_rows = primitives.Reshape(rows[:count], [-1, num_true, width])
     true_logits = primitives.Sum(primitives.ExpandDims(inputs, 1) * true_rows, [2], False)
-    true_logits = true_logits + primitives.Reshape(offsets[:count], [batch, num_true])
+    true_logits = true_logits + primitives.Reshape(offsets[:count], [-1, num_true])
     other_logits = primitives.MatMul(inputs, rows[count:], False, True) + offsets[count:]
     if remove_accidental_hits:
         hits = primitives.Equal(primitives.ExpandDims(labels, 2), primitives.Reshape(sampled, [1, 1, -1]))
@@ -76,8 +77,8 @@ def sampled_loss(
     true_logits = true_logits - primitives.Log(cast(true_expected, true_logits.dtype))
     other_logits = other_logits - primitives.Log(cast(sampled_expected, other_logits.dtype))
     logits = primitives.ConcatV2([true_logits, other_logits], 1)
-    share = convert_to_tensor(np.full([batch, num_true], 1 / num_true), dtype=logits.dtype)
-    none = primitives.BroadcastTo(cast(0, logits.dtype), [batch, other_logits.shape[1]])
+    share = ones_like(true_logits) / num_true
+    none = zeros_like(other_logits)
     return loss(logits, primitives.ConcatV2([share, none], 1))
 
 
