@@ -35,9 +35,11 @@ from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.assignments import Assignments, weights_changed
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.keras_watch import KerasWatch
+from tapeflow._src.diagnostics.training.session_runs import SessionRuns
 from tapeflow._src.diagnostics.training.step_values import StepValues
 from tapeflow._src.diagnostics.variable_names import variable_behind
 from tapeflow._src.namespace import public
+from tapeflow._src.types import nest
 from tapeflow._src.types.library_folders import is_library
 
 _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same structure
@@ -97,6 +99,7 @@ class Doctor:
         self._assignments, self._layers = Assignments(), KerasLayers()
         self._applied = AppliedGradients(self._add, self._assignments)
         self._values = StepValues(self._applied, self._layers, self._full)
+        self._sessions = SessionRuns(self._values, self._assignments)
         self._keras = KerasWatch(self._see_apply, self._add, self._assignments)
         self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
         self._copy: tuple[Any, Probe] | None = None  # in a copy that a probe made
@@ -126,7 +129,7 @@ class Doctor:
         observers.jacobians = self._see_jacobians
         observers.apply_gradients = self._see_apply
         observers.function_call = self._see_function
-        observers.session_run = self._nans.see_values
+        observers.session_run = self._see_session
         self._ran_eagerly = _core.get_run_eagerly()
         if self._full:
             _core.set_run_eagerly(True)
@@ -314,13 +317,15 @@ class Doctor:
         def look() -> None:
             tape = GraphTape(graph)
             flow = Flow(tape)
-            place = source_line(*_core.current_line())
-            self._nones.see(tape, flow, user_frames(), targets, sources, gradients, place)
+            place, frames = source_line(*_core.current_line()), user_frames()
+            self._nones.see(tape, flow, frames, targets, sources, gradients, place)
             for target in targets:
                 goal = tape._index_of(target)
                 for finding in (*meaning.traps(flow, goal), *loss_sign.wrong_sign(flow, goal)):
                     self._add(finding)
             self._cuts.see(tape, flow, None, targets, sources, gradients)
+            pairs = self._sessions.see_gradients(graph, tape, flow, targets, sources, gradients, place, frames)
+            self._applied.see_graph(place, pairs)
 
         self._guard(look)
 
@@ -331,6 +336,14 @@ class Doctor:
 
         if self._copy is None:
             self._guard(look)
+
+    def _see_session(self, session: Any, fetches: Any, compute: Callable[[Any], Any]) -> Any:
+        """Runs a session; its values are looked at as those of a step."""
+        sampled = self._full or self._calls < _ANALYSED_CALLS or self._has_time()
+        self._calls += 1
+        values = self._sessions.run(session, fetches, compute) if sampled else compute(fetches)
+        self._guard(self._nans.see_values, [v for v in nest.flatten(values) if v is not None])
+        return values
 
     def _see_function(self, traces: Any, call: Any, explain: Any) -> None:
         self._guard(self._retraces.see_call, traces, call, explain)

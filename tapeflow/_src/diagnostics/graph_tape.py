@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src import _core
+from tapeflow._src.ops.arrays.conversion import get_static_value
+
+_MOST_NODES = 5000
 
 
 class GraphTape:
@@ -15,6 +20,7 @@ class GraphTape:
     _watches_accessed_variables = True
 
     def __init__(self, graph: Any) -> None:
+        self._graph = graph
         self._variables: dict[int, int] = {}
         self._row_list, self._number_by_value = _core.graph_rows(graph, self._variables)
 
@@ -24,11 +30,23 @@ class GraphTape:
     def _records(self) -> list[Any]:
         return list(self._row_list)
 
+    def _kept(self) -> list[Any]:
+        return []
+
     def _events(self) -> list[Any]:
         return []
 
     def _leaves(self) -> dict[int, Any]:
-        return {}
+        """Constants: dtype, number of elements, the first and the last eight bytes."""
+        leaves: dict[int, Any] = {}
+        for operation in getattr(self._graph, "get_operations", list)()[:_MOST_NODES]:
+            index = self._index_of(operation.outputs[0]) if operation.type == "Const" else None
+            value = None if index is None else get_static_value(operation.outputs[0])
+            if index is not None and isinstance(value, np.ndarray | np.generic):
+                data = np.asarray(value).tobytes()
+                ends = (int.from_bytes(part, "little") for part in (data[:8], data[-8:]))
+                leaves[index] = ((operation.outputs[0].dtype.name, np.size(value), *ends), False)
+        return leaves
 
     def _index_of(self, value: Any) -> int | None:
         if isinstance(value, _core.Variable):

@@ -59,6 +59,17 @@ class AppliedGradients:
             for gradient in self._alive.pop(0):
                 self._source_by_gradient.pop(id(gradient), None)
 
+    def see_graph(self, place: tuple[str, int], pairs: list[tuple[Any, Any]]) -> None:
+        """A call of `tf.gradients` that gave these."""
+        self._alive.append([g for _, g in pairs])
+        for source, gradient in pairs:
+            self._source_by_gradient[id(gradient)] = variable_behind(source)
+
+    def optimizer_of(self, variables: list[Any]) -> Any:
+        """The optimizer that changed one of some variables last; if none did, the last one of all."""
+        known = (self._last_optimizer.get(id(v)) for v in variables)
+        return next((optimizer for optimizer in known if optimizer is not None), self.optimizer)
+
     def see_structure(
         self, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], place: tuple[str, int]
     ) -> None:  # fmt: skip

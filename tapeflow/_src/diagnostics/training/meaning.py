@@ -44,8 +44,9 @@ def traps(flow: Flow, goal: Any, lines: LayerLines = NO_LAYERS) -> Iterator[Find
 
 
 def _rows_against_columns(a: Any, b: Any) -> bool:
-    """(n, 1) against (n,): the result is (n, n)."""
-    return a is not None and b is not None and len(a) == 2 and len(b) == 1 and a[1] == 1 and a[0] == b[0] and b[0] > 1
+    """(n, 1) against (n,): the result is (n, n). A size of -1 is unknown."""
+    fits = a is not None and b is not None and len(a) == 2 and len(b) == 1
+    return bool(fits and a[1] == 1 and a[0] == b[0] and b[0] not in (0, 1))
 
 
 def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
@@ -59,7 +60,7 @@ def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
     of_log = any(m is not None and m.short_name in ("log", "log1p", "log_sigmoid") for m in makers)
     if name not in _DIFFERENCES and not (name == "multiply" and (of_log or _labels_times_predictions(flow, step))):
         return
-    n = max(a[0], b[0])
+    n = "n" if a[0] == -1 else a[0]
     yield Finding(
         "broadcast-loss",
         "severe",
@@ -102,7 +103,8 @@ def _is_summed(flow: Flow, step: Step) -> bool:
 
 
 def _shape(dims: Any) -> str:
-    return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+    sizes = ("n" if d == -1 else str(d) for d in dims)
+    return f"({', '.join(sizes)}{',' if len(dims) == 1 else ''})"
 
 
 def _source_of(flow: Flow, value: int) -> Step | None:

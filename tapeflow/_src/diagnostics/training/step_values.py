@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,27 @@ from tapeflow._src.diagnostics.variable_names import learning_rate_of, made_at, 
 _SATURATING = {"sigmoid": (0.01, 0.99), "tanh": (-0.99, 0.99)}
 _SUMS = ("add", "bias_add", "addv2", "add_v2", "add_n", "subtract", "sub")
 _MOST_STEPS = 2000
+
+
+class Row(NamedTuple):
+    """A variable in one step: its gradient and its value. Gradients of rows alone (`sparse`) are not looked at."""
+
+    source: Any
+    gradient: np.ndarray[Any, Any] | None
+    value: np.ndarray[Any, Any] | None
+    sparse: bool
+
+
+class GraphStep(NamedTuple):
+    """A call of `tf.gradients` whose results sessions compute: where it stands, and the graph that it saw."""
+
+    place: tuple[str, int]
+    target: Any
+    pairs: list[tuple[Any, Any]]
+    tape: Any
+    flow: Flow
+    is_error: bool
+    frames: list[Any]
 
 
 class StepValues:
@@ -44,17 +65,34 @@ class StepValues:
         course = self.courses.get(place) or self.courses.setdefault(place, Course(place))
         if flow is not None and not course.losses:
             course.is_error = is_error(flow, tape._index_of(next(t for t in targets if t is not None)))
-        loss = float(values[0])
-        course.add_loss(loss)
+        course.add_loss(float(values[0]))
         self._applied.see_step(place, pairs)
         if not sampled and finite:
             return
-        frames = user_frames()
-        if course.learning_rate_place is None and len(course.losses) in (1, 3):
-            course.learning_rate, course.learning_rate_place = learning_rate_of(self._applied.optimizer, frames)
         lines = NO_LAYERS if flow is None else self._layers.lines_by_index(tape)
+        rows = [_row(source, gradient, finite) for source, gradient in pairs]
+        self._add_step(course, tape, flow, rows, lines, user_frames(), seconds)
+        if finite and self._full:
+            if flow is not None and not course.saturating:
+                course.saturating = _saturating(tape, flow, lines)
+            _look_at_activations(tape, course)
+
+    def see_run(self, step: GraphStep, loss: float, rows: list[Row], seconds: float) -> None:
+        """One run of a session that computed gradients: the loss, and gradients and values from before the run."""
+        course = self.courses.get(step.place) or self.courses.setdefault(step.place, Course(step.place))
+        course.is_error = step.is_error
+        course.add_loss(loss)
+        self._add_step(course, step.tape, step.flow, rows, NO_LAYERS, step.frames or user_frames(), seconds)
+
+    def _add_step(
+        self, course: Course, tape: Any, flow: Flow | None, rows: list[Row], lines: LayerLines, frames: list[Any],
+        seconds: float,
+    ) -> None:  # fmt: skip
+        if course.learning_rate_place is None and len(course.losses) in (1, 3):
+            optimizer = self._applied.optimizer_of([variable_behind(row.source) for row in rows])
+            course.learning_rate, course.learning_rate_place = learning_rate_of(optimizer, frames)
         total = 0.0
-        for source, gradient in pairs:
+        for source, gradient, value, sparse in rows:
             variable = variable_behind(source)
             health = course.variables.get(id(variable))
             if health is None:
@@ -64,27 +102,27 @@ class StepValues:
                     health.layer_place = self._layers.line_of(str(source.path))
                 if flow is not None:
                     _look_at_uses(tape, flow, health, variable, lines)
-            if hasattr(gradient, "indices"):
-                health.sparse = True
+            health.sparse = health.sparse or sparse
+            if gradient is None or value is None:
                 continue
-            if not finite:
-                continue
-            array = np.asarray(gradient.numpy())
-            health.see(array, np.asarray(variable.numpy()))
+            health.see(gradient, value)
             if flow is not None and not health.added_to and health.zero_steps == health.calls:
                 health.added_to = _added_to(flow, health.index)
-            total += health.norms[-1] ** 2 * array.size
-        if not finite:
+            total += health.norms[-1] ** 2 * gradient.size
+        if all(row.value is None and not row.sparse for row in rows):  # a step that is not finite
             return
         course.compare_directions()
-        if self._full:
-            if flow is not None and not course.saturating:
-                course.saturating = _saturating(tape, flow, lines)
-            _look_at_activations(tape, course)
         if len(self.steps) < _MOST_STEPS:
-            self.steps.append(
-                {"step": len(course.losses) - 1, "loss": loss, "grad_norm": math.sqrt(total), "seconds": seconds}
-            )
+            number, loss = len(course.losses) - 1, course.losses[-1]
+            self.steps.append({"step": number, "loss": loss, "grad_norm": math.sqrt(total), "seconds": seconds})
+
+
+def _row(source: Any, gradient: Any, finite: bool) -> Row:
+    if hasattr(gradient, "indices"):
+        return Row(source, None, None, True)
+    if not finite:
+        return Row(source, None, None, False)
+    return Row(source, np.asarray(gradient.numpy()), np.asarray(variable_behind(source).numpy()), False)
 
 
 def _look_at_uses(tape: Any, flow: Flow, health: VariableHealth, variable: Any, lines: LayerLines) -> None:

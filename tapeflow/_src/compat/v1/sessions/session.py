@@ -66,18 +66,19 @@ class Session:
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of `fetches`: tensors, variables, operations (None), their names, or any structure of them."""
+        if observers.session_run is not None:
+            return observers.session_run(self, fetches, lambda wanted: self._run(wanted, feed_dict, options))
+        return self._run(fetches, feed_dict, options)
+
+    def _run(self, fetches: Any, feed_dict: Any, options: Any) -> Any:
         self._check_usable(fetches)
         prepared = self._prepared_by_key.get(PreparedRun.key(fetches, feed_dict))
         before, deadline.moment = deadline.moment, self._moment_to_give_up(options)
         try:
             graph = self._graph
             if prepared is not None and prepared.node_count == graph.node_count and not graph._restricts_runs:
-                values = self._run_prepared(prepared, feed_dict)
-            else:
-                values = self._run_anew(fetches, feed_dict)
-            if observers.session_run is not None:
-                observers.session_run([v for v in nest.flatten(values) if v is not None])
-            return values
+                return self._run_prepared(prepared, feed_dict)
+            return self._run_anew(fetches, feed_dict)
         except OpError as error:
             self._name_operation(error)
             raise
@@ -187,6 +188,12 @@ class Session:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
 
     # ---- the values of variables
+
+    def values_of(self, variables: list[Any]) -> list[Any]:
+        """The arrays that variables have in this session; None for those without a value."""
+        self.take_over()
+        with running_at_once(), _core.StopRecording(True):
+            return [variable.numpy() if variable._is_initialized() else None for variable in variables]
 
     def take_over(self) -> None:
         """Puts the values of this session into the variables of the graph; another session keeps its own values."""
