@@ -468,7 +468,9 @@ def _after_explosion(finding: Finding) -> Finding:
 
 # A finding of the first kinds explains one of the second kinds: at the same line, or anywhere.
 _EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}}
-_EXPLAINED = {"applied-to-wrong": {"wrong-sign"}, "softmax-axis": {"activation-mismatch"}}
+_EXPLAINED = {
+    "applied-to-wrong": {"wrong-sign"}, "softmax-axis": {"activation-mismatch"}, "integer-division": {"zero-gradient"},
+}  # fmt: skip
 
 
 def _without_consequences(found: list[Finding]) -> list[Finding]:

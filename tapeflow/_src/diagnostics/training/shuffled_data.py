@@ -13,6 +13,10 @@ _SHUFFLES = {"shuffle", "permutation"}
 _DRAWS = {"permutation", "choice", "randint", "integers", "randperm", "argsort", "shuffle"}
 _TAKES = {"gather", "take"}
 _PAIRED_CALLS = {"zip", "fit", "from_tensor_slices", "train_on_batch", "train_step", "step", "train", "train_one_epoch"}
+_CONVERSIONS = {
+    "constant", "convert_to_tensor", "array", "asarray", "cast", "astype", "copy", "reshape", "float32", "one_hot",
+    "to_categorical", "Variable", "expand_dims",
+}  # fmt: skip
 _NO_DATA = re.compile(r"ind|idx|perm|order|rng|seed|pair|both|keys|files|paths|indices", re.IGNORECASE)
 _LABELS = {
     "x": ["y", "t"], "X": ["Y", "y"], "features": ["labels", "targets"], "images": ["labels", "targets"],
@@ -94,11 +98,24 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
                 found[target] = [*found.get(source, []), _Shuffle(node.lineno, token)]
             elif _is_draw(value) or _called(value) in ("arange", "range", "list"):
                 drawn[target] = f"{target}@{node.lineno}"
-            elif isinstance(value, ast.Name) and value.id in found:
-                found[target] = list(found[value.id])
+            elif (name := _converted(value)) is not None and name in found:
+                found[target] = list(found[name])
+            elif len(used := {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in found}) == 1:
+                found[target] = list(found[used.pop()])  # labels that are computed from shuffled rows fit them
             elif target in found:
                 del found[target]
     return found
+
+
+def _converted(value: ast.expr) -> str | None:
+    """The name whose rows an expression has in the same order: itself, `tf.constant(x)`, `x.astype(dtype)`."""
+    if isinstance(value, ast.Call) and _called(value) in _CONVERSIONS:
+        inner = value.args[0] if value.args else None
+        if _called(value) in ("astype", "copy", "reshape") and isinstance(value.func, ast.Attribute):
+            held = value.func.value
+            inner = inner if isinstance(held, ast.Name) and held.id in ("np", "tf", "numpy") else held
+        return None if inner is None else _converted(inner)
+    return value.id if isinstance(value, ast.Name) else None
 
 
 def _is_dataset(call: ast.Call) -> bool:

@@ -21,6 +21,7 @@ def findings(files: set[str]) -> Iterator[Finding]:
         yield from shuffled_data.findings(tree, file)
         yield from _first_batch(tree, file)
         yield from _integer_pixels(tree, file)
+        yield from _integer_shares(tree, file)
 
 
 def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
@@ -105,4 +106,29 @@ def _integer_pixels(tree: ast.AST, file: str) -> Iterator[Finding]:
                 evidence={"expression": ast.unparse(node)},
                 remedy=f"{ast.unparse(node.left)} / {ast.unparse(node.right)}",
                 confidence=0.8,
+            )
+
+
+_SHARES = re.compile(r"weight|ratio|frac|share|prob|scale|coef", re.IGNORECASE)
+_SIZES = re.compile(r"num|count|size|dim|step|height|width|shape|index|idx", re.IGNORECASE)
+
+
+def _integer_shares(tree: ast.AST, file: str) -> Iterator[Finding]:
+    """`class_weight = counts // total`: a share that loses its fraction."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp | ast.Call):
+            continue
+        names = [ast.unparse(t) for t in node.targets]
+        value = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else node.value
+        divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
+        if divided and all(_SHARES.search(n) and not _SIZES.search(n) for n in names):
+            yield Finding(
+                "integer-division",
+                "warning",
+                f"`{ast.unparse(value)}` drops the fraction, and `{names[0]}` is to be a share",
+                file,
+                node.lineno,
+                evidence={"expression": ast.unparse(value)},
+                remedy=ast.unparse(value).replace("//", "/"),
+                confidence=0.7,
             )
