@@ -49,7 +49,7 @@ class SessionRuns:
         steps = self._steps_of(session.graph, fetches)
         if not steps:
             return self._run_beside(session, fetches, compute)
-        before = [session.values_of([variable_behind(s) for s, _ in step.pairs]) for step in steps]
+        before = [session._values_of([variable_behind(s) for s, _ in step.pairs]) for step in steps]
         wanted = [[step.target, [g for _, g in step.pairs if not hasattr(g, "indices")]] for step in steps]
         values, looked_at = compute([fetches, wanted])
         for step, old, (loss, gradients) in zip(steps, before, looked_at):
@@ -61,11 +61,11 @@ class SessionRuns:
     def _run_beside(self, session: Any, fetches: Any, compute: Callable[[Any], Any]) -> Any:
         """A run that is no training step: whether it changes what training steps changed before."""
         trained = [] if not self._looks else self._trained.get(id(session.graph), [])
-        before = session.values_of(trained) if trained else []
+        before = session._values_of(trained) if trained else []
         values = compute(fetches)
         if before:
             self._looks -= 1
-            for variable, old, new in zip(trained, before, session.values_of(trained)):
+            for variable, old, new in zip(trained, before, session._values_of(trained)):
                 if old is not None and new is not None and not np.array_equal(old, new):
                     self._assignments.see(variable, "assign")
         return values

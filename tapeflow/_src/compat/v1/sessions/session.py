@@ -189,7 +189,7 @@ class Session:
 
     # ---- the values of variables
 
-    def values_of(self, variables: list[Any]) -> list[Any]:
+    def _values_of(self, variables: list[Any]) -> list[Any]:
         """The arrays that variables have in this session; None for those without a value."""
         self.take_over()
         with running_at_once(), _core.StopRecording(True):
