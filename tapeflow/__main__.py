@@ -62,6 +62,7 @@ def _run_doctor(options: argparse.Namespace) -> int:
         mode="monitor" if options.monitor else "full",
         memory_budget=options.memory_budget,
         check_step=options.check_step,
+        curvature=options.curvature,
     )
     code: Any = 1
     process = os.getpid()
@@ -140,6 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument(
         "--check-step", action="store_true", help="check a step by reverse mode, forward mode and differences"
+    )
+    doctor.add_argument(
+        "--curvature", action="store_true", help="compute the largest eigenvalue of the Hessian of the first step"
     )
     doctor.add_argument("--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1")
     doctor.add_argument("-m", action="store_true", help="the program is the name of a module, as for `python -m`")

@@ -33,6 +33,7 @@ from tapeflow._src.diagnostics.training import health as health_module
 from tapeflow._src.diagnostics.training import loss_sign, meaning, static_traps, step_check
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.assignments import Assignments, weights_changed
+from tapeflow._src.diagnostics.training.curvature import Curvature
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.keras_watch import KerasWatch
 from tapeflow._src.diagnostics.training.session_runs import SessionRuns
@@ -63,6 +64,8 @@ class Doctor:
         they are, at a few per cent of the time.
       check_step: Whether the first step at each line is checked by reverse mode, forward mode and differences, for
         every variable. Copies of the process run it again, five times for each.
+      curvature: Whether the largest eigenvalue of the Hessian is computed for the first step at each line, by exact
+        Hessian-vector products; the report has it under `courses`, with the learning rate that it bounds.
       memory_budget: Bytes that a tape may keep; the report says what to wrap in `tf.recompute_grad` for it.
 
     >>> w = tf.Variable(2.)
@@ -75,8 +78,9 @@ class Doctor:
     """
 
     def __init__(
-        self, steps: int | None = None, mode: str = "full", memory_budget: int | None = None, check_step: bool = False
-    ) -> None:
+        self, steps: int | None = None, mode: str = "full", memory_budget: int | None = None, check_step: bool = False,
+        curvature: bool = False,
+    ) -> None:  # fmt: skip
         if mode not in ("full", "monitor"):
             raise ValueError(f"Doctor: mode must be 'full' or 'monitor'; got {mode!r}")
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
@@ -85,6 +89,7 @@ class Doctor:
             raise ValueError(f"Doctor: memory_budget must not be negative; got {memory_budget!r}")
         self._limit, self._full, self._memory_budget = steps, mode == "full", memory_budget
         self._check_step = check_step
+        self._curvature = Curvature() if curvature else None
         self._found: list[Finding] = []
         self._analysed: dict[tuple[str, int], int] = {}
         self._checks: list[dict[str, str]] = []
@@ -167,6 +172,8 @@ class Doctor:
             self._nans.origins.stop()
             _core.set_run_eagerly(self._ran_eagerly)
         self._end_probes()
+        if self._curvature is not None:
+            self._curvature.end()
         self._keras.remove()
         self._layers.remove()
         _core.set_assignment_observer(None)
@@ -217,6 +224,8 @@ class Doctor:
                 self._copy = tape, probe
             self._probes.append((tape, probe))
             self._end_probes(but=_MOST_PROBES)
+        if self._curvature is not None and self._copy is None:
+            self._unseen(self._curvature.begin_step, place)
         if self._full and self._costs.is_due(self._calls):
             self._costs.begin_step()
 
@@ -260,10 +269,15 @@ class Doctor:
                 self._tape = self._step_through(tape, targets)
 
     def _step_through(self, tape: Any, targets: list[Any]) -> list[dict[str, Any]]:
-        """The records of a small tape with their gradients; the tape is asked once more, unseen."""
+        """The records of a small tape with their gradients; the tape is asked once more."""
+        steps: list[dict[str, Any]] = self._unseen(tape_steps.tape_steps, tape, targets)
+        return steps
+
+    def _unseen(self, act: Callable[..., Any], *what: Any) -> Any:
+        """Uses tapes that the doctor does not watch."""
         _core.set_tape_observers(None, None)
         try:
-            return tape_steps.tape_steps(tape, targets)
+            return act(*what)
         finally:
             _core.set_tape_observers(self._see_tape, self._see_gradient)
 
@@ -302,6 +316,8 @@ class Doctor:
         finite = not suspicious or not self._nans.see_step(tape, tensors, values, sources, gradients)
         self._nans.origins.end_step()
         seconds = time.perf_counter() - self._opened
+        if self._curvature is not None:
+            self._unseen(self._curvature.see, place, values, sources, gradients)
         self._values.see(tape, flow, targets, values, sources, gradients, place, sampled, finite, seconds)
 
     # ---- rules, graphs and optimizers
@@ -421,7 +437,7 @@ class Doctor:
             "findings": [f.as_dict() for f in findings],
             "variables": report_data.variable_rows(health, findings),
             "steps": report_data.thinned(self._values.steps),
-            "courses": [course.as_dict() for course in self._values.courses.values()],
+            "courses": [c.as_dict() | self._curvature_at(c.place) for c in self._values.courses.values()],
             "lines": self._costs.rows(marks),
             "operations": self._costs.operations(),
             "memory": self._costs.memory() | {"budget": self._memory_budget, "recompute": self._advice()},
@@ -436,6 +452,14 @@ class Doctor:
             "gradient_calls": self._calls,
             "seconds": time.perf_counter() - self._began,
         }  # fmt: skip
+
+    def _curvature_at(self, place: tuple[str, int]) -> dict[str, Any]:
+        """The largest eigenvalue of the Hessian, and the learning rate above which gradient descent diverges."""
+        found = None if self._curvature is None else self._curvature.eigenvalues.get(place)
+        if found is None:
+            return {}
+        value = found["eigenvalue"]
+        return {"curvature": found | {"largest_stable_rate": 2 / value if value > 0 else None}}
 
     @property
     def _mode(self) -> str:

@@ -53,4 +53,13 @@ def _figures(report: dict[str, Any]) -> str:
         parts.append(f"loss {steps[0]['loss']:.4g} -> {steps[-1]['loss']:.4g}")
         parts.append(f"gradient norm {steps[0]['grad_norm']:.3g} -> {steps[-1]['grad_norm']:.3g}")
     parts.append(f"{report['seconds']:.1f} s")
-    return "watched: " + ", ".join(parts)
+    curved = [_curvature(course) for course in report["courses"] if "curvature" in course]
+    return "\n".join(["watched: " + ", ".join(parts), *curved])
+
+
+def _curvature(course: dict[str, Any]) -> str:
+    found = course["curvature"]
+    rate = found["largest_stable_rate"]
+    bound = "" if rate is None else f"; gradient descent is stable below a learning rate of {rate:.3g}"
+    where = _where(course["file"], course["line"])
+    return f"largest eigenvalue of the Hessian at {where}: {found['eigenvalue']:.4g}{bound}"

@@ -16,7 +16,8 @@ _NUMBERS = ("cast", "identity", "reshape", "squeeze", "strided_slice", "getitem"
 _SPREADS = ("broadcast_to", "fill", "zeros_like", "ones_like")
 # How a line of the program writes an activation, if it applies it itself.
 _WORDS = {
-    "relu": r"relu|maximum|where|clip", "sigmoid": r"sigmoid|exp", "softmax": r"softmax|exp", "tanh": r"tanh",
+    "relu": r"\brelu\b|\bReLU\b|maximum|\bwhere\b|clip", "sigmoid": r"\bsigmoid\b|\bexp\b",
+    "softmax": r"\b[sS]oftmax\b|\bexp\b", "tanh": r"\btanh\b",
 }  # fmt: skip
 
 
