@@ -21,11 +21,14 @@ _DROPPED = ("trace", "tape", "retraces", "operations", "lines", "checks", "steps
 def variable_rows(variables: list[dict[str, Any]], findings: list[Finding]) -> list[dict[str, Any]]:
     """The variables with their status: that of the worst finding about them, and its id as the cause."""
     cause = {f.variable: f for f in reversed(findings) if f.variable}
-    return [v | _status(cause.get(v["name"])) for v in variables]
+    return [v | _status(v, cause.get(v["name"])) for v in variables]
 
 
-def _status(finding: Finding | None) -> dict[str, Any]:
-    return {"status": "ok" if finding is None else finding.severity, "cause": finding and finding.id}
+def _status(variable: dict[str, Any], finding: Finding | None) -> dict[str, Any]:
+    """A variable whose gradients are all zero gets a light, too, where the finding is about what lies behind it."""
+    idle = variable["steps"] > 0 and bool(variable["grad_norms"]) and not any(variable["grad_norms"])
+    status = finding.severity if finding is not None else "warning" if idle else "ok"
+    return {"status": status, "cause": finding and finding.id}
 
 
 def marks_by_line(findings: list[Finding]) -> dict[tuple[str | None, int | None], list[str]]:

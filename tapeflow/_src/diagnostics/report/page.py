@@ -52,8 +52,8 @@ def html(report: Report) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tapeflow doctor: {program}</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_asset("page.css")}</style></head>'
         f'<body><a class="skip" href="#findings">Skip to the findings</a>'
-        f"<header><h1>Tapeflow doctor</h1>{_verdict(report)}"
-        f'<nav aria-label="Sections">{links}</nav></header><main>{body}</main>'
+        f"<header><h1>Tapeflow doctor</h1>{_verdict(report)}</header>"
+        f'<nav aria-label="Sections">{links}</nav><main>{body}</main>'
         f"<script>{_asset('page.js')}</script></body></html>\n"
     )
 
@@ -171,7 +171,7 @@ def _variables(report: Report) -> str:
                 f'<span class="light {escape(status)}" title="{escape(status)}"></span>{number_text(ratio)}',
             ),
             (_sort_key(zeros), "-" if zeros is None else f"{100 * zeros:.0f} %"),
-            ("", escape(str(item.get("cause") or ""))),
+            ("", _cause(item.get("cause"))),
         ]
         columns = "".join(f'<td data-key="{escape(key)}">{text}</td>' for key, text in cells)
         rows.append(f'<tr class="{escape(status)}">{columns}</tr>')
@@ -181,6 +181,11 @@ def _variables(report: Report) -> str:
         f'<div class="wide"><table id="variables-table" class="sortable"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _cause(finding: Any) -> str:
+    """A link to the finding that is the cause."""
+    return f'<a href="#{escape(str(finding))}">{escape(str(finding))}</a>' if finding else ""
 
 
 def _sort_key(value: Any) -> str:
