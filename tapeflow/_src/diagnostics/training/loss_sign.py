@@ -9,11 +9,12 @@ from typing import Any
 
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
+from tapeflow._src.diagnostics.training.activations import DIVISIONS, constant
 
 # What is small when predictions are good, and what is large then.
 _ERRORS = {
     "squared_difference", "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits",
-    "sigmoid_cross_entropy_with_logits", "l2_loss",
+    "sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy", "l2_loss",
 }  # fmt: skip
 _LIKELIHOODS = {"log", "log_softmax", "log_sigmoid"}
 _HANDS_ON = {
@@ -32,6 +33,8 @@ def wrong_sign(flow: Flow, goal: Any) -> Iterator[Finding]:
     terms = list(_terms(flow, known(goal)))
     for step, sign, root in terms:
         name = step.short_name
+        if name.startswith("sigmoid_cross") and any(constant(flow, v) is not None for v in step.inputs):
+            continue  # all labels are the same: the game of a generator and a discriminator
         if name in _ERRORS or _is_squared_error(flow, step):
             wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
         elif name in _LIKELIHOODS and root is not None and (name != "log" or _is_probability(flow, step.inputs[0])):
@@ -82,7 +85,7 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None]]:
             stack += [(step.inputs[0], sign, root), (step.inputs[1], -sign, root)]
         elif name in ("negative", "neg"):
             stack.append((step.inputs[0], -sign, step))
-        elif name in ("multiply", "mul", "divide", "truediv", "realdiv", "real_div") and len(step.inputs) == 2:
+        elif name in ("multiply", "mul", *DIVISIONS) and len(step.inputs) == 2:
             yield step, sign, root
             for value, other in ((step.inputs[0], step.inputs[1]), (step.inputs[1], step.inputs[0])):
                 factor = _sign_of(flow, other)

@@ -79,6 +79,7 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
     """For each name, how its rows were put into another order, in the order of the text."""
     found: dict[str, list[_Shuffle]] = {}
     drawn: dict[str, str] = {}  # names of random positions
+    orders: set[str] = set()  # those that hold each position once
     statements = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.Expr)]
     for node in sorted(statements, key=lambda n: n.lineno):
         if isinstance(node, ast.Expr):
@@ -86,7 +87,7 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
             if _called(call) == "shuffle" and isinstance(call, ast.Call) and call.args and not _is_dataset(call):
                 first = call.args[0]
                 if isinstance(first, ast.Name):
-                    if first.id in drawn or _NO_DATA.search(first.id):
+                    if first.id in orders or _NO_DATA.search(first.id):
                         drawn[first.id] = f"{first.id}@{node.lineno}"
                     else:
                         found.setdefault(first.id, []).append(_Shuffle(node.lineno, _token(call)))
@@ -98,6 +99,7 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
                 found[target] = [*found.get(source, []), _Shuffle(node.lineno, token)]
             elif _is_draw(value) or _called(value) in ("arange", "range", "list"):
                 drawn[target] = f"{target}@{node.lineno}"
+                orders |= {target} if re.search(r"arange|range|list|permutation|argsort", ast.unparse(value)) else set()
             elif (name := _converted(value)) is not None and name in found:
                 found[target] = list(found[name])
             elif len(used := {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in found}) == 1:
