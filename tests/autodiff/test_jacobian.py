@@ -210,8 +210,10 @@ def test_batch_jacobian_is_the_jacobian_of_each_example():
 
 
 def test_batch_jacobian_refuses_what_has_no_batch():
-    for target, source in ((X, X), (tf.ones([2, 2]), tf.ones([3, 2])), (tf.ones([2, 2]), tf.constant(1.0))):
-        with tf.GradientTape() as tape, pytest.raises(ValueError, match="Need first dimension of target shape"):
+    square, rank = tf.ones([2, 2]), "must have rank at least 2"
+    sizes = "Need first dimension of target shape"
+    for target, source, says in ((X, X, rank), (square, tf.ones([3, 2]), sizes), (square, tf.constant(1.0), rank)):
+        with tf.GradientTape() as tape, pytest.raises(ValueError, match=says):
             tape.batch_jacobian(target, source)
 
 
