@@ -32,17 +32,14 @@ template <class T, class F> TAPEFLOW_INLINE Vector<T> folded(const T* x, int64_t
 // As many rows as a vector has lanes. Two vectors become one, whose halves are the folded halves of each: so in the end
 // lane r holds row r.
 template <class T, class F, int half> TAPEFLOW_INLINE void fold_lanes(Vector<T>* rows) {
-  using V = Vector<T>;
-  using Index = decltype(V{} > V{});
-  constexpr int width = lanes<V>;
-  Index low{};
-  for (int lane = 0; lane < width; ++lane) {
+  constexpr int width = lanes<Vector<T>>;
+  constexpr auto low = [](int lane) {
     const int segment = lane / half;
-    low[lane] = (segment % 2) * width + segment / 2 * 2 * half + lane % half;
-  }
+    return (segment % 2) * width + segment / 2 * 2 * half + lane % half;
+  };
+  constexpr auto high = [](int lane) { return decltype(low){}(lane) + half; };
   for (int k = 0; k < half; ++k)
-    rows[k] = F::combine(__builtin_shuffle(rows[k], rows[k + half], low),
-                         __builtin_shuffle(rows[k], rows[k + half], low + half));
+    rows[k] = F::combine(shuffle<low>(rows[k], rows[k + half]), shuffle<high>(rows[k], rows[k + half]));
   if constexpr (half > 1) fold_lanes<T, F, half / 2>(rows);
 }
 

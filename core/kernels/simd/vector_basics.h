@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -55,6 +56,14 @@ template <> struct VectorTraits<D> {
 template <class V> using Element = typename VectorTraits<V>::Element;
 template <class V> using Bits = typename VectorTraits<V>::Bits;
 template <class V> constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(Element<V>));
+
+// Lane i of the result is lane index(i) of the lanes of `a` followed by those of `b`.
+template <auto index, class V, int... I> TAPEFLOW_INLINE V shuffle(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, index(I)...);
+}
+template <auto index, class V> TAPEFLOW_INLINE V shuffle(V a, V b) {
+  return shuffle<index>(a, b, std::make_integer_sequence<int, lanes<V>>());
+}
 
 #if defined(__AVX512F__)
 // For the maskz forms of intrinsics: the plain ones of GCC 12 draw a false warning (its bug 105593).

@@ -142,12 +142,14 @@ constexpr auto minimum = [](auto a, auto b) { return ((a < b) | (a != a)) ? a : 
 
 // ---- Reductions ---------------------------------------------------------------------------------------------------
 
+template <int half, class V, class Combine> TAPEFLOW_INLINE Element<V> fold_lanes(V x, Combine combine) {
+  if constexpr (half == 0)
+    return x[0];
+  else
+    return fold_lanes<half / 2>(combine(x, shuffle<[](int lane) { return lane ^ half; }>(x, x)), combine);
+}
 template <class V, class Combine> TAPEFLOW_INLINE Element<V> reduce_lanes(V x, Combine combine) {
-  using Index = decltype(x > x);
-  Index lane{};
-  for (int i = 0; i < lanes<V>; ++i) lane[i] = i;
-  for (int half = lanes<V> / 2; half > 0; half /= 2) x = combine(x, __builtin_shuffle(x, lane ^ half));
-  return x[0];
+  return fold_lanes<lanes<V> / 2>(x, combine);
 }
 
 constexpr auto plus = [](auto a, auto b) { return a + b; };

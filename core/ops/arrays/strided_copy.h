@@ -72,12 +72,12 @@ void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, i
       for (; c + 4 <= columns; c += 4) {
         Four in[4];
         for (int k = 0; k < 4; ++k) std::memcpy(&in[k], from + r + (c + k) * from_step, sizeof(Four));
-        Four a = __builtin_shuffle(in[0], in[1], Four{0, 4, 1, 5}),
-             b = __builtin_shuffle(in[2], in[3], Four{0, 4, 1, 5});
-        Four d = __builtin_shuffle(in[0], in[1], Four{2, 6, 3, 7}),
-             e = __builtin_shuffle(in[2], in[3], Four{2, 6, 3, 7});
-        Four out[4] = {__builtin_shuffle(a, b, Four{0, 1, 4, 5}), __builtin_shuffle(a, b, Four{2, 3, 6, 7}),
-                       __builtin_shuffle(d, e, Four{0, 1, 4, 5}), __builtin_shuffle(d, e, Four{2, 3, 6, 7})};
+        Four a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5),
+             b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+        Four d = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7),
+             e = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        Four out[4] = {__builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+                       __builtin_shufflevector(d, e, 0, 1, 4, 5), __builtin_shufflevector(d, e, 2, 3, 6, 7)};
         for (int k = 0; k < 4; ++k) std::memcpy(to + (r + k) * to_step + c, &out[k], sizeof(Four));
       }
       for (int k = 0; k < 4; ++k)
