@@ -119,16 +119,18 @@ template <DTypes Set, class F> void infer_unary(Call& call) {
 
 template <DTypes Set, class F, class Fast> void unary_kernel(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
+  UnaryLoop loop = nullptr;
+  size_t x_size = 0, y_size = 0;
   visit<Set.bits>(x.dtype(), [&](auto* p) {
     using T = Pointee<decltype(p)>;
     using R = UnaryResult<F, T>;
-    UnaryLoop loop;
     if constexpr (has_fast<Fast, T>)
       loop = fast_unary_loop<Fast, T>();
     else
       loop = unary_loop<T, R, F>;
-    loop_unary(loop, x.raw(), sizeof(T), y.mutable_raw(), sizeof(R), x.size(), kCostlyGrain);
+    x_size = sizeof(T), y_size = sizeof(R);
   });
+  loop_unary(loop, x.raw(), x_size, y.mutable_raw(), y_size, x.size(), kCostlyGrain);
 }
 
 template <class Rule> void unary_vjp(RuleContext& c) { c.set(0, apply<Rule>(c, c.dy(), true)); }
@@ -150,20 +152,22 @@ template <DTypes Set, class F> void infer_binary(Call& call) {
   if (!broadcast(a.shape(), b.shape(), &call.specs[0].shape)) fail_broadcast(call);
 }
 
+// The switch over dtypes chooses the loops; what runs them is compiled once for all dtypes.
 template <DTypes Set, class F, class Fast, int64_t Grain> void binary_kernel(Call& call) {
   const Tensor &a = call.in[0], &b = call.in[1], &y = call.out[0];
+  const BinaryLoops* loops = nullptr;
+  ElementSizes sizes{};
   visit<Set.bits>(a.dtype(), [&](auto* p) {
     using T = Pointee<decltype(p)>;
     using R = BinaryResult<F, T>;
-    const BinaryLoops* loops;
     if constexpr (has_fast<Fast, T>)
       loops = &FastBinary<Fast, T>::loops;
     else
       loops = &ElementBinary<T, R, F>::loops;
-    if (a.shape() == b.shape() && a.size() <= Grain) return loops->vv(a.raw(), b.raw(), y.mutable_raw(), a.size());
-    loop_binary(*loops, a.raw(), a.shape(), b.raw(), b.shape(), y.mutable_raw(), y.shape(),
-                {sizeof(T), sizeof(T), sizeof(R)}, Grain);
+    sizes = {sizeof(T), sizeof(T), sizeof(R)};
   });
+  if (a.shape() == b.shape() && a.size() <= Grain) return loops->vv(a.raw(), b.raw(), y.mutable_raw(), a.size());
+  loop_binary(*loops, a.raw(), a.shape(), b.raw(), b.shape(), y.mutable_raw(), y.shape(), sizes, Grain);
 }
 
 inline Tensor to_input_shape(const RuleContext& c, int i, Tensor dx) {
