@@ -1,6 +1,6 @@
-// Stockham's self-sorting transform in passes of radix 4, 2, 3, 5 and small primes; Bluestein's convolution for lengths
-// with a large prime factor. Real and imaginary parts are apart, and several transforms lie side by side ("lanes"), so
-// that every inner loop runs over neighbours.
+// Stockham's self-sorting transform in passes of radix 4, 2, 3, 5 and small primes; Bluestein's convolution for
+// lengths with a large prime factor. Real and imaginary parts are apart, and several transforms lie side by side
+// ("lanes"), so that every inner loop runs over neighbours.
 //
 // One pass of radix r over data of length n with s neighbours takes x[s (p + m j) + q], j < r, m = n / r, to
 // y[s (r p + k) + q] = w^(p k) sum over j of x_j exp(-2 pi i jk / r), w = exp(-2 pi i / n), and leaves r-fold
@@ -19,6 +19,7 @@
 #include "base/blocks.h"
 #include "base/parallel.h"
 #include "kernels/simd/butterfly.h"
+#include "kernels/simd/spectrum.h"
 
 namespace tapeflow {
 namespace {
@@ -188,16 +189,17 @@ template <class T> std::shared_ptr<const Turns<T>> turns_of(int64_t n) {
 template <class T> int64_t lanes_for(const Plan<T>& plan, int64_t available) {
   int64_t bytes = (4 * plan.n + plan.scratch()) * int64_t(sizeof(T));
   int64_t lanes = 64 / int64_t(sizeof(T));
+  while (lanes > 8 && lanes * bytes > (1 << 18)) lanes /= 2;
   while (lanes >= 4 && lanes * bytes > (1 << 19)) lanes /= 2;
   return lanes < 4 ? 1 : std::min(lanes, available);
 }
 
-// The working arrays of one thread.
+// The working arrays of one thread, each with room for one element more than the transform has.
 template <class T> struct Workspace {
   BlockVector<T> memory;
   T *xr, *xi, *yr, *yi, *scratch;
-  Workspace(const Plan<T>& plan, int64_t lanes) : memory(size_t((4 * plan.n + plan.scratch()) * lanes)) {
-    int64_t size = plan.n * lanes;
+  Workspace(const Plan<T>& plan, int64_t lanes) : memory(size_t((4 * (plan.n + 1) + plan.scratch()) * lanes)) {
+    int64_t size = (plan.n + 1) * lanes;
     xr = memory.data(), xi = xr + size, yr = xi + size, yi = yr + size, scratch = yi + size;
   }
   // The forward transform of what is in (re, im); afterwards (re, im) is the result.
@@ -236,6 +238,15 @@ template <class T> void fourier(const std::complex<T>* x, std::complex<T>* y, in
   bool along = inner >= 4 || outer == 1;
   int64_t lanes = lanes_for(*plan, along ? inner : outer);
   auto run = [&](Workspace<T>& space, int64_t start, int64_t stride, int64_t lane_stride, int64_t count) {
+    if (stride == 1 && lane_stride >= n) {
+      const SpectrumKernels<T>& rows = spectrum_kernels<T>();
+      rows.load(from + 2 * start, 2 * lane_stride, n, count, inverse ? space.xi : space.xr,
+                inverse ? space.xr : space.xi);
+      space.forward(*plan, count);
+      rows.store(inverse ? space.xi : space.xr, inverse ? space.xr : space.xi, n, count, factor, to + 2 * start,
+                 2 * lane_stride);
+      return;
+    }
     auto exchange = [&](auto move) {
       if (lane_stride <= stride)
         for (int64_t k = 0; k < n; ++k)
@@ -270,69 +281,53 @@ template <class T> void fourier(const std::complex<T>* x, std::complex<T>* y, in
   }
 }
 
-// For even n the real row is taken as n / 2 complex numbers, whose transform Z gives, with h = n / 2 and Z_h = Z_0,
-// X_k = (Z_k + conj Z_(h-k)) / 2 - i/2 w^k (Z_k - conj Z_(h-k)).
+// For even n the real row is taken as n / 2 complex numbers, whose transform gives that of the row (SpectrumKernels).
 template <class T> void fourier_of_real(const T* x, std::complex<T>* y, int64_t rows, int64_t n) {
   if (rows * n == 0) return;
-  int64_t half = n / 2 + 1;
-  bool even = n % 2 == 0;
-  int64_t length = even ? n / 2 : n;
+  const int64_t half = n / 2 + 1, length = n % 2 == 0 ? n / 2 : n;
   auto plan = plan_of<T>(length);
   auto turns = turns_of<T>(n);
+  const SpectrumKernels<T>& kernels = spectrum_kernels<T>();
   over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
-    in_blocks(length, count, [&](int64_t k, int64_t q) {
-      const T* from = x + (row + q) * n;
-      space.xr[k * count + q] = even ? from[2 * k] : from[k];
-      space.xi[k * count + q] = even ? from[2 * k + 1] : T(0);
-    });
+    if (n % 2 == 0) {
+      kernels.load(x + row * n, n, length, count, space.xr, space.xi);
+      space.forward(*plan, count);
+      kernels.split(length, count, space.xr, space.xi, turns->re.data(), turns->im.data(), space.yr, space.yi);
+      kernels.store(space.yr, space.yi, half, count, T(1), reinterpret_cast<T*>(y + row * half), 2 * half);
+      return;
+    }
+    in_blocks(n, count, [&](int64_t k, int64_t q) { space.xr[k * count + q] = x[(row + q) * n + k]; });
+    std::fill(space.xi, space.xi + n * count, T(0));
     space.forward(*plan, count);
-    in_blocks(half, count, [&](int64_t k, int64_t q) {
-      std::complex<T>& to = y[(row + q) * half + k];
-      int64_t a = (k == length ? 0 : k) * count + q;
-      if (!even) {
-        to = {space.xr[a], k == 0 ? T(0) : space.xi[a]};
-        return;
-      }
-      int64_t b = (k == 0 ? 0 : length - k) * count + q;
-      T er = space.xr[a] + space.xr[b], ei = space.xi[a] - space.xi[b];
-      T dr = space.xr[a] - space.xr[b], di = space.xi[a] + space.xi[b];
-      T c = T(0.5) * turns->re[size_t(k)], s = T(0.5) * turns->im[size_t(k)];
-      bool real = k == 0 || k == length;
-      to = {T(0.5) * er + (dr * s + di * c), real ? T(0) : T(0.5) * ei - (dr * c - di * s)};
-    });
+    std::fill(space.xi, space.xi + count, T(0));
+    kernels.store(space.xr, space.xi, half, count, T(1), reinterpret_cast<T*>(y + row * half), 2 * half);
   });
 }
 
 template <class T> void fourier_to_real(const std::complex<T>* x, T* y, int64_t rows, int64_t n, double scale) {
   if (rows * n == 0) return;
-  int64_t half = n / 2 + 1;
-  bool even = n % 2 == 0;
-  int64_t length = even ? n / 2 : n;
+  const int64_t half = n / 2 + 1, length = n % 2 == 0 ? n / 2 : n;
   auto plan = plan_of<T>(length);
   const T factor = T(scale);
   auto turns = turns_of<T>(n);
+  const SpectrumKernels<T>& kernels = spectrum_kernels<T>();
+  // Real and imaginary parts are exchanged: the forward transform gives the inverse.
   over_rows(*plan, rows, lanes_for(*plan, rows), [&](Workspace<T>& space, int64_t row, int64_t count) {
-    in_blocks(length, count, [&](int64_t k, int64_t q) {
+    if (n % 2 == 0) {
+      kernels.load(reinterpret_cast<const T*>(x + row * half), 2 * half, half, count, space.yr, space.yi);
+      kernels.merge(length, count, space.yr, space.yi, turns->re.data(), turns->im.data(), space.xi, space.xr);
+      space.forward(*plan, count);
+      kernels.store(space.xi, space.xr, length, count, factor, y + row * n, n);
+      return;
+    }
+    in_blocks(n, count, [&](int64_t k, int64_t q) {
       const std::complex<T>* from = x + (row + q) * half;
-      std::complex<T> a = k < half ? from[k] : std::conj(from[n - k]);
-      if (k == 0) a = a.real();
-      if (even) {  // Z_k = (X_k + conj X_(h-k)) + i conj(w^k) (X_k - conj X_(h-k))
-        std::complex<T> b = k == 0 ? std::complex<T>(from[half - 1].real()) : std::conj(from[length - k]);
-        std::complex<T> e = a + b, d = a - b;
-        T c = turns->re[size_t(k)], s = turns->im[size_t(k)];
-        a = {e.real() - (d.imag() * c - d.real() * s), e.imag() + (d.real() * c + d.imag() * s)};
-      }
+      const std::complex<T> a = k < half ? from[k] : std::conj(from[n - k]);
       space.xi[k * count + q] = a.real();
-      space.xr[k * count + q] = a.imag();
+      space.xr[k * count + q] = k == 0 ? T(0) : a.imag();
     });
     space.forward(*plan, count);
-    in_blocks(length, count, [&](int64_t k, int64_t q) {
-      T* to = y + (row + q) * n;
-      if (even)
-        to[2 * k] = factor * space.xi[k * count + q], to[2 * k + 1] = factor * space.xr[k * count + q];
-      else
-        to[k] = factor * space.xi[k * count + q];
-    });
+    in_blocks(n, count, [&](int64_t k, int64_t q) { y[(row + q) * n + k] = factor * space.xi[k * count + q]; });
   });
 }
 

@@ -268,3 +268,21 @@ def test_mel():
 def test_errors(error, words, call):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("rows", [1, 5, 8, 19, 33])
+@pytest.mark.parametrize("n", [2, 7, 8, 30, 64, 74, 200])
+def test_transforms_of_several_rows(rows, n):
+    """Rows are transformed side by side, eight at a time and the rest one by one."""
+    random = np.random.default_rng(rows * n)
+    for real, dtype, tolerance in ((np.float32, np.complex64, 3e-5), (np.float64, np.complex128, 1e-12)):
+        x = random.standard_normal((rows, n)).astype(real)
+        z = (random.standard_normal((rows, n)) + 1j * random.standard_normal((rows, n))).astype(dtype)
+        half = z[:, : n // 2 + 1]
+        for ours, numpys in (
+            (tf.signal.rfft(tf.constant(x)), np.fft.rfft(x)),
+            (tf.signal.irfft(tf.constant(half), [n]), np.fft.irfft(half, n)),
+            (tf.signal.fft(tf.constant(z)), np.fft.fft(z)),
+            (tf.signal.ifft(tf.constant(z)), np.fft.ifft(z)),
+        ):
+            np.testing.assert_allclose(ours, numpys, atol=tolerance * np.sqrt(n))
