@@ -328,6 +328,32 @@ template <class T> [[gnu::noinline]] void multiply_packed(bool transpose_b, int6
   }
 }
 
+// Steps of so many bytes lead to few sets of the first-level cache: a line of A is gone before the next tile, which
+// reads on in it, comes.
+template <class T> bool steps_collide(int64_t step) { return step * static_cast<int64_t>(sizeof(T)) % 4096 == 0; }
+
+// For a transposed A whose steps collide: blocks of it are copied, with an odd number of cache lines between steps.
+template <class T> [[gnu::noinline]] void multiply_copied(bool transpose_b, int64_t m, int64_t n, int64_t k, const T* a,
+                                                          int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc,
+                                                          bool accumulate) {
+  constexpr int64_t block = 384 / sizeof(T), step = 448 / sizeof(T);
+  static_assert(block >= 4 * max_rows[1], "each of nearly equal blocks has rows enough to copy B");
+  alignas(64) T copy[panel_depth * step];
+  const int64_t depths = ceil_divide(k, panel_depth), blocks = ceil_divide(m, block);
+  for (int64_t piece = 0; piece < blocks; ++piece) {
+    const int64_t i = m * piece / blocks;
+    const int64_t rows = m * (piece + 1) / blocks - i;
+    for (int64_t d = 0; d < depths; ++d) {
+      const int64_t p = k * d / depths;
+      const int64_t depth = k * (d + 1) / depths - p;
+      for (int64_t q = 0; q < depth; ++q)
+        __builtin_memcpy(copy + q * step, a + (p + q) * lda + i, static_cast<size_t>(rows) * sizeof(T));
+      multiply_packed(transpose_b, rows, n, depth, Strided<T>{copy, 1, step}, b + p * (transpose_b ? 1 : ldb), ldb,
+                      c + i * ldc, ldc, accumulate || d > 0);
+    }
+  }
+}
+
 // C = Xᵀ, or C += Xᵀ, for m x n elements of C; rows of X are `step` apart and may be read up to whole vectors.
 template <class T>
 void put_transposed(int64_t m, int64_t n, const T* x, int64_t step, T* c, int64_t ldc, bool accumulate) {
@@ -476,6 +502,10 @@ template <class T> void multiply(bool transpose_a, bool transpose_b, int64_t m, 
   }
   if (transpose_b && !transpose_a && turning_pays<T>(m, n, k)) {
     return multiply_turned(m, n, k, a, lda, b, ldb, c, ldc, accumulate);
+  }
+  constexpr int64_t least_steps = 24;  // fewer lines stay in the cache even so
+  if (transpose_a && k >= least_steps && m >= 2 * max_rows[1] && steps_collide<T>(lda)) {
+    return multiply_copied(transpose_b, m, n, k, a, lda, b, ldb, c, ldc, accumulate);
   }
   multiply_packed(transpose_b, m, n, k, a_strided, b, ldb, c, ldc, accumulate);
 }
