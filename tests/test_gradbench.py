@@ -107,6 +107,42 @@ def lstm(main, extra, state, sequence):
     return -total / (width * (len(sequence) - 1))
 
 
+def argmin(function, gradient, x):
+    eta, good, value, slope = 1e-5, 0, function(x), gradient(x)
+    while np.linalg.norm(slope) > 1e-5:
+        if good == 10:
+            eta, good = 2 * eta, 0
+            continue
+        moved = x - eta * slope
+        if np.linalg.norm(x - moved) <= 1e-5:
+            break
+        if function(moved) < value:
+            x, value, slope, good = moved, function(moved), gradient(moved), good + 1
+        else:
+            eta, good = eta / 2, 0
+    return x
+
+
+def landing(w):
+    charges = np.array([[10, 10 - w[0]], [10, 0]])
+    x, speed = np.array([0, 8], complex), np.array([0.75, 0], complex)
+    while (x + 0.1 * speed)[1].real > 0:
+        away = x - charges
+        force = np.sum(away / np.sum(away**2, 1, keepdims=True) ** 1.5, 0)
+        x, speed = x + 0.1 * speed, speed + 0.1 * force
+    return (x - x[1] / speed[1] * speed)[0] ** 2
+
+
+def descents():
+    """The evals of gradients inside of gradients, in all four pairs of modes, from near their ends."""
+    w, start = np.array([0.207]), np.array([2e-4, 1e-4])
+    controlled = argmin(lambda w: landing(w).real, lambda w: complex_step(landing, w), w)[0]
+    end = argmin(lambda p: np.sum(p**2), lambda p: 2 * p, start)
+    for modes in ("rr", "ff", "fr", "rf"):
+        yield "particle", modes, {"w": w[0]}, controlled
+        yield "saddle", modes, {"start": start}, np.concatenate([end, end])
+
+
 def cases():
     """Module, function, input, what plain NumPy expects."""
     rng = np.random.default_rng(3)
@@ -147,6 +183,7 @@ def cases():
         yield "lstm", "objective", given, lstm(main, extra, state, sequence)
         parts = partial_gradients(lambda *v: lstm(*v, state, sequence), [main, extra])  # noqa: B023
         yield "lstm", "jacobian", given, np.concatenate([part.ravel() for part in parts])
+    yield from descents()
 
 
 CASES = list(cases())
