@@ -13,7 +13,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.module import variable_name_prefix
-from tapeflow._src.namespace import find_public, public
+from tapeflow._src.namespace import find_public, lazy_members, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.program_order import run_later
 from tapeflow._src.types.dtypes import as_dtype
@@ -491,6 +491,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
 
 add_array_behaviour(Variable)
+lazy_members("tapeflow._src.diagnostics.html.values.VariableHtml", "_repr_html_")(Variable)
 
 _ROW_UPDATES = ("scatter_add", "scatter_sub", "scatter_update")
 _SCATTER_BY_METHOD = {

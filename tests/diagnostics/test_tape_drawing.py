@@ -59,3 +59,26 @@ def test_notebooks():
         x * x
     html = tape._repr_html_()
     assert "&lt;tf.GradientTape: closed, 1 records&gt;" in html and "<svg" in html
+
+
+def test_variables_of_a_fold_are_one_box():
+    weights = [tf.Variable([[1.0]], name=f"layer{i}/kernel") for i in range(100)]
+    scale = tf.Variable(1.0, name="scale")
+    with tf.GradientTape() as tape:
+        y = tf.ones([1, 1])
+        for weight in weights:
+            y = tf.tanh(tf.matmul(y, weight))
+        y = y * scale
+    svg = tape.svg()
+    assert [box.getAttribute("class") for box in boxes(svg)] == ["group", "variable", "fold", ""]
+    assert "layer0/kernel ... layer99/kernel" in svg and "100 variables" in svg
+    assert "200 operations, 100 times 2" in svg
+
+
+def test_long_names_are_clipped():
+    x = tf.Variable(2.0, name="scope/" * 40 + "kernel")
+    with tf.GradientTape() as tape:
+        tf.sin(x)
+    svg = tape.svg()
+    assert float(minidom.parseString(svg).documentElement.getAttribute("width")) < 500
+    assert f"<title>{'scope/' * 40}kernel</title>" in svg and "scope/kernel</text>" in svg

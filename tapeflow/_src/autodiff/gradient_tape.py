@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from html import escape
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics import tape_drawing, tape_report
+from tapeflow._src.diagnostics.html.tables import Html, block
 from tapeflow._src.diagnostics.last_none import register_missing
 from tapeflow._src.diagnostics.why_none import explain, refuse_none
 from tapeflow._src.namespace import public
@@ -69,7 +69,7 @@ class GradientTape(_core.GradientTape):
         return tape_drawing.svg(self, target, source)
 
     def _repr_html_(self) -> str:
-        return f"<div>{escape(repr(self))}</div>{self.svg()}"
+        return block(repr(self), {}, Html(self.svg()))
 
     def explain(self, target: Any, source: Any) -> Any:
         """Why `gradient(target, source)` is None, or that it is not: the cause, the operation, its line, what to do.

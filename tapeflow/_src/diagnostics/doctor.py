@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from html import escape
 from types import TracebackType
 from typing import Any
 
@@ -19,9 +18,10 @@ from tapeflow._src.diagnostics.cost import recompute_advice, retraces
 from tapeflow._src.diagnostics.cost.line_costs import LineCosts
 from tapeflow._src.diagnostics.custom_rule import check_rule
 from tapeflow._src.diagnostics.cut_findings import CutFindings
-from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, is_silenced
+from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, Findings, is_silenced
 from tapeflow._src.diagnostics.flow import Flow
 from tapeflow._src.diagnostics.graph_tape import GraphTape
+from tapeflow._src.diagnostics.html.findings import doctor as doctor_html
 from tapeflow._src.diagnostics.nan_findings import NanFindings
 from tapeflow._src.diagnostics.none_findings import NoneFindings
 from tapeflow._src.diagnostics.numeric_probe import Probe
@@ -393,10 +393,8 @@ class Doctor:
         found += static_traps.findings({c.place[0] for c in self._values.courses.values()})
         found = _without_consequences(found)
         unique = {(f.kind, f.file, f.line): f for f in reversed(found)}
-        return sorted(
-            (f for f in unique.values() if not is_silenced(f)),
-            key=lambda f: (SEVERITIES.index(f.severity), found.index(f)),
-        )
+        shown = [f for f in unique.values() if not is_silenced(f)]
+        return Findings(sorted(shown, key=lambda f: (SEVERITIES.index(f.severity), found.index(f))))
 
     def _left_out(self) -> list[Finding]:
         return self._applied.left_out(self._layers.variables(), self._layers.frozen_variables())
@@ -479,7 +477,7 @@ class Doctor:
         return report_text.text(self.report())
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return doctor_html(self.report())
 
     def __repr__(self) -> str:
         return f"<tf.debugging.Doctor: {self.verdict}, {len(self.findings)} findings, {self._calls} gradient calls>"

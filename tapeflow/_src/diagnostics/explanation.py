@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
+from html import escape
 from typing import NamedTuple
 
+from tapeflow._src.diagnostics.html.tables import Html, block, code, mark, sheet
 from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.namespace import public
 
@@ -26,6 +29,17 @@ class Explanation(NamedTuple):
         about = f" The source is {self.source}." if self.source else ""
         others = f" The target depends on {', '.join(self.depends_on)}." if self.depends_on else ""
         return f"{self.text}{place}. {self.advice}{about}{others}"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("why", self.text), ("do", self.advice)]
+        if self.file:
+            source = linecache.getline(self.file, self.line or 0).strip()
+            where = escape(place_text(self.file, self.line or 0))
+            rows.insert(1, ("where", Html(where + (code(source) if source else ""))))
+        rows += [("operation", self.operation)] if self.operation else []
+        rows += [("source", self.source)] if self.source else []
+        rows += [("the target depends on", ", ".join(self.depends_on))] if self.depends_on else []
+        return block(mark(self.cause, "good" if self.cause == "connected" else "severe"), {}, sheet(rows))
 
 
 @public("autodiff.NoGradientError")

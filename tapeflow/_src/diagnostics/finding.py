@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from tapeflow._src.diagnostics.html import findings as html
+
 SEVERITIES = ("severe", "warning", "hint")
 
 
@@ -47,6 +49,16 @@ class Finding:
             "remedy": self.remedy,
             "confidence": round(self.confidence, 2),
         }
+
+    def _repr_html_(self) -> str:
+        return html.finding(self.as_dict())
+
+
+class Findings(list[Finding]):
+    """A list of findings, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        return html.findings([found.as_dict() for found in self])
 
 
 def source_text(file: str | None, line: int | None) -> str:

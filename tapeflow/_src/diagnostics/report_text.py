@@ -13,15 +13,16 @@ _MARK = {"severe": "SEVERE", "warning": "warning", "hint": "hint"}
 def text(report: dict[str, Any]) -> str:
     """A verdict line, then each finding with its line of source, evidence and remedy; figures at the end."""
     findings = report["findings"]
-    count = {s: sum(f["severity"] == s for f in findings) for s in _MARK}
-    lines = [f"tapeflow doctor: {_verdict(report, count)}"]
+    lines = [f"tapeflow doctor: {verdict(report)}"]
     for finding in findings:
         lines += ["", *_finding_lines(finding)]
-    lines += ["", _figures(report)]
+    lines += ["", figures(report)]
     return "\n".join(lines)
 
 
-def _verdict(report: dict[str, Any], count: dict[str, int]) -> str:
+def verdict(report: dict[str, Any]) -> str:
+    """The verdict in one line: the findings by severity, or the error that ended the program."""
+    count = {s: sum(f["severity"] == s for f in report["findings"]) for s in _MARK}
     parts = [f"{n} {name}" for name, n in count.items() if n]
     if report["verdict"] == "healthy":
         return "healthy" + (f" ({', '.join(parts)})" if parts else "")
@@ -46,7 +47,8 @@ def _where(file: str, line: int) -> str:
     return named if not named.startswith(file) else f"{os.path.relpath(file)}:{line}"
 
 
-def _figures(report: dict[str, Any]) -> str:
+def figures(report: dict[str, Any]) -> str:
+    """What was watched: calls, variables, loss, norms, time."""
     steps = report["steps"]
     parts = [f"{report['gradient_calls']} gradient calls", f"{len(report['variables'])} variables"]
     if steps:

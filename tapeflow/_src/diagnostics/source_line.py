@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from types import CodeType
@@ -25,6 +26,27 @@ def place_text(file: str, line: int) -> str:
     """
     cell = _cell_number(file)
     return f"{file}:{line}" if cell is None else f"cell {cell}, line {line}"
+
+
+def short_file(file: str) -> str:
+    """The name of a file without its folders, or "cell 3".
+
+    >>> short_file("/home/user/train.py"), short_file("<ipython-input-3-0f1e2d>")
+    ('train.py', 'cell 3')
+    """
+    cell = _cell_number(file)
+    return os.path.basename(file) if cell is None else f"cell {cell}"
+
+
+def short_place(file: str, line: int | None) -> str:
+    """A line where space is scarce: the file without its folders, or the cell.
+
+    >>> short_place("/home/user/train.py", 3), short_place("<ipython-input-3-0f1e2d>", 2)
+    ('train.py:3', 'cell 3, line 2')
+    """
+    if not line:
+        return short_file(file)
+    return f"{os.path.basename(file)}:{line}" if _cell_number(file) is None else place_text(file, line)
 
 
 def _cell_number(file: str) -> int | None:

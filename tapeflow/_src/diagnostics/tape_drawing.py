@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from tapeflow._src.diagnostics.diagram import Box, draw
 from tapeflow._src.diagnostics.flow import Flow, Step
+from tapeflow._src.diagnostics.source_line import short_place
 from tapeflow._src.diagnostics.why_none import explain
 
 
@@ -41,7 +41,7 @@ def _boxes(tape: Any, steps: list[Step], marked: Step | None) -> list[Box]:
     record = 0
     for step in steps:
         file, line = step.place
-        details: tuple[str, ...] = (f"{os.path.basename(file)}:{line}",)
+        details: tuple[str, ...] = (short_place(file, line),)
         if step.event == "record":
             details = (kinds[record], *details)
             record += 1

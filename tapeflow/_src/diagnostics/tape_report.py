@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapeflow._src.diagnostics.html.tables import block, table
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 
-def summary(tape: Any) -> str:
+class Summary(str):
+    """The text of a summary, with its rows: the line, its records, their operations and the bytes they keep."""
+
+    rows: list[tuple[str, int, str, int]]
+
+    def __new__(cls, title: str, rows: list[tuple[str, int, str, int]]) -> Summary:
+        lines = [f"  {place}  {count} x {names}, {kept} bytes" for place, count, names, kept in rows]
+        summary = super().__new__(cls, "\n".join([title, *lines]))
+        summary.rows = rows
+        return summary
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Summary, (self.partition("\n")[0], self.rows)
+
+    def _repr_html_(self) -> str:
+        rows = [(place, count, names, f"{kept:,}") for place, count, names, kept in self.rows]
+        shown = table(("line", "records", "operations", "bytes kept"), rows, numbers=(1, 3))
+        return block(f"tf.GradientTape: {self.partition(chr(10))[0]}", {}, shown)
+
+
+def summary(tape: Any) -> Summary:
     """See `GradientTape.summary`."""
     rows: dict[tuple[str, int], list[Any]] = {}
     records = tape._records()
@@ -18,10 +39,14 @@ def summary(tape: Any) -> str:
         if operation not in row[2]:
             row[2].append(operation)
     total = sum(record[3] for record in records)
-    lines = [f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"]
-    for (file, line), (count, kept, operations) in rows.items():
-        lines.append(f"  {place_text(file, line)}  {count} x {', '.join(operations)}, {kept} bytes")
-    return "\n".join(lines)
+    title = f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"
+    return Summary(
+        title,
+        [
+            (place_text(file, line), count, ", ".join(operations), kept)
+            for (file, line), (count, kept, operations) in rows.items()
+        ],
+    )
 
 
 def text(tape: Any) -> str:

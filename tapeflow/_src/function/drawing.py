@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from typing import Any, NamedTuple
 
+from tapeflow._src import _core
 from tapeflow._src.diagnostics.diagram import Box, draw
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.source_line import short_file, short_place, source_line
+from tapeflow._src.variables import Variable
 
 _NAMES = 12  # operations of a branch that are named
 
 
-def _rows(graph: Any) -> list[tuple[str, list[Any], list[Any], str]]:
-    """For each input and node: its title, what it takes, what it gives, and the line of the program."""
-    rows: list[tuple[str, list[Any], list[Any], str]] = [(tensor.name, [], [tensor], "") for tensor in graph.inputs]
+class _Row(NamedTuple):
+    """An input or a node: title, inputs, outputs, line of the program, and the variable that it reads or assigns."""
+
+    title: str
+    inputs: list[Any]
+    outputs: list[Any]
+    place: str
+    variable: Any = None
+
+
+def _rows(graph: Any) -> list[_Row]:
+    rows = [_Row(tensor.name, [], [tensor], "") for tensor in graph.inputs]
+    variables = _variables(graph)
     for number in range(graph.node_count):
         node = graph.node(number)
         if node is None:
             continue
         operation, _, inputs, outputs, code, instruction = node
         file, line = source_line(code, instruction)
-        rows.append((operation, inputs, outputs, f"{os.path.basename(file)}:{line}" if line else ""))
+        place = short_place(file, line) if line else ""
+        rows.append(_Row(operation, inputs, outputs, place, variables.get(number)))
     return rows
+
+
+def _variables(graph: Any) -> dict[int, Any]:
+    """The variable that a node reads or assigns, by the node's number."""
+    held = {n[6]: n[2][0][1] for n in _core.graph_data(graph)[2] if n[0] in ("ReadVariableOp", "AssignVariableOp")}
+    return {number: variable for number, variable in held.items() if isinstance(variable, Variable)}
 
 
 def _kind(tensor: Any) -> str:
@@ -38,12 +56,14 @@ def _region_lines(graph: Any) -> list[str]:
             if len(names) > _NAMES:
                 names[_NAMES:] = [f"and {len(names) - _NAMES} more"]
             places = [source_line(code, instruction) for _, code, instruction in nodes]
-            files = {os.path.basename(file) for file, line in places if line}
+            files = {short_file(file) for file, line in places if line}
             numbers = [line for _, line in places if line]
             place = ""
             if len(files) == 1:
                 first, last = min(numbers), max(numbers)
-                place = f"  # {files.pop()}:{first}" + (f"-{last}" if last > first else "")
+                place = f"  # {short_place(next(file for file, line in places if line), first)}" + (
+                    f"-{last}" if last > first else ""
+                )
             lines.append(f"  lane {number}: {', '.join(names)}{place}")
     return lines
 
@@ -59,7 +79,7 @@ def text(graph: Any) -> str:
         return _kind(tensor) if number is None else f"%{number}"
 
     lines = [f"{graph.name}:"]
-    for title, inputs, outputs, place in _rows(graph):
+    for title, inputs, outputs, place, _ in _rows(graph):
         given = ", ".join(show(t) for t in inputs)
         for tensor in outputs:
             number_by_id[id(tensor)] = len(number_by_id)
@@ -81,13 +101,17 @@ def svg(graph: Any) -> str:
     box_by_id: dict[int, int] = {}
     kept: list[Any] = []
     boxes: list[Box] = []
-    for title, inputs, results, line in _rows(graph):
+    for title, inputs, results, line, variable in _rows(graph):
+        operation = title
         is_input = not inputs and not line
         kind = "output" if any(id(t) in outputs for t in results) else "input" if is_input else "node"
         kinds = ", ".join(_kind(t) for t in results)
+        if variable is not None:
+            name = variable.name.removesuffix(":0")
+            kind, title = ("variable", name) if results and kind == "node" else (kind, f"{title} {name}")
         details = tuple(detail for detail in (kinds, line) if detail)
         read = tuple(dict.fromkeys(box_by_id[id(t)] for t in inputs if id(t) in box_by_id))
         kept.append((inputs, results))  # so that identities stay theirs
         box_by_id.update({id(t): len(boxes) for t in results})
-        boxes.append(Box(title.removesuffix(":0") if is_input else title, details, read, kind, (title, line)))
+        boxes.append(Box(title.removesuffix(":0") if is_input else title, details, read, kind, (operation, line)))
     return draw(boxes, notes=_region_lines(graph))

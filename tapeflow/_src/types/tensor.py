@@ -237,6 +237,7 @@ TensorShape([1, 2])
 lazy_members("tapeflow._src.compat.v1.graph.operation.GraphTensor", "op", "graph", "value_index", "consumers", "eval")(
     Tensor
 )
+lazy_members("tapeflow._src.diagnostics.html.values.TensorHtml", "_repr_html_")(Tensor)
 public("Tensor")(Tensor)
 
 _core.register_objects({"tensor_repr": _repr, "tensor_str": _str})

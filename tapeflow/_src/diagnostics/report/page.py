@@ -18,6 +18,7 @@ from tapeflow._src.diagnostics.report.charts import (
     sparkline,
     timeline,
 )
+from tapeflow._src.diagnostics.source_line import short_file, short_place
 
 Report = Mapping[str, Any]
 _HERE = Path(__file__).parent
@@ -76,7 +77,7 @@ def _verdict(report: Report) -> str:
 
 def _place(item: Mapping[str, Any]) -> str:
     file, line = item.get("file"), item.get("line")
-    return "" if not file else f"{os.path.basename(file)}:{line}" if line else os.path.basename(file)
+    return short_place(file, line) if file else ""
 
 
 def _anchor(file: str, line: Any) -> str:
@@ -228,7 +229,7 @@ def _listing(file: str, text: str, facts: Mapping[Any, Any], marks: Mapping[Any,
     heads = ("Marks", "Line", "Program", "Forward", "Backward", "Kept", "Largest gradient")
     head = "".join(f'<th scope="col"{" class=figure" if name in heads[3:] else ""}>{name}</th>' for name in heads)
     return (
-        f"<h3>{escape(os.path.basename(file))}</h3>"
+        f"<h3>{escape(short_file(file))}</h3>"
         f'<div class="wide"><table class="listing"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
