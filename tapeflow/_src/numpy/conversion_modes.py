@@ -14,8 +14,8 @@ from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, installed_namespaces
 from tapeflow._src.numpy.weak_tensor import WeakTensor, maybe_weak, with_dtype
 from tapeflow._src.numpy.weak_types import PromoMode, holds_only_numbers, result_type, state
-from tapeflow._src.ops.extension.api_dispatch import BINARY, UNARY
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.elementwise_names import BINARY, UNARY
 
 _MODES = {"legacy": None, "safe": PromoMode.SAFE, "all": PromoMode.ALL}
 _NOT_NUMBERS = ("strings.", "io.", "cast", "dtypes.", "math.logical", "math.is_", "image.convert", "math.nextafter")

@@ -11,7 +11,12 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.ragged.rows import RaggedRows, row_count
 from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.elementwise_names import BINARY, BINARY_ASSERTIONS, UNARY
 from tapeflow._src.types.errors import InvalidArgumentError
+
+# `log_softmax` stands among TensorFlow's elementwise names, but its elements depend on their row.
+_COMPOSITIONS = {path.rpartition(".")[2] for path in (*UNARY, *BINARY, *BINARY_ASSERTIONS)} - {"log_softmax"}
+_COMPOSITIONS |= {"dropout", "one_hot", "swish"}
 
 
 def _spread(x: Any, like: RaggedRows) -> Any:
@@ -31,9 +36,12 @@ def _spread(x: Any, like: RaggedRows) -> Any:
         size = dims[place - skip]
         column = coordinates[:, place]
         columns.append(column * 0 if size == 1 else column)
-        if size != 1 and column.shape[0] and int(primitives.Max(column)) >= size:
-            raise InvalidArgumentError.of(
-                f"Unable to broadcast: dimension size mismatch in dimension {place}; got {size}"
+        if size is not None and size != 1:
+            lengths = like.nested_row_lengths()[place - 1] if place else like.nrows()
+            assert_equal(
+                lengths,
+                cast(size, lengths.dtype),
+                f"Unable to broadcast: dimension size mismatch in dimension {place}",
             )
     return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
 
@@ -48,24 +56,31 @@ def same_splits(a: Any, b: Any) -> bool:
     return np.array_equal(a.numpy(), b.numpy())
 
 
-def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Runs an elementwise operation on the flat values."""
+def _has_dimensions(value: Any) -> bool:
+    return isinstance(value, list | tuple) or bool(getattr(value, "shape", None))
+
+
+def _flat_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[RaggedRows, list[Any], dict[str, Any]]:
+    """The ragged argument with the rows of the result, and all arguments as they meet its flat values."""
     found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedRows)]
-    if not found:
-        return NotImplemented
     first = max(found, key=lambda r: r.ragged_rank)
     broadcasts = False
 
     def inner(value: Any) -> Any:
         nonlocal broadcasts
         if isinstance(value, RaggedRows):
-            if not all(map(same_splits, value.nested_row_splits, first.nested_row_splits)):
+            if value.ragged_rank != first.ragged_rank or not all(
+                map(same_splits, value.nested_row_splits, first.nested_row_splits)
+            ):
                 raise InvalidArgumentError.of("ragged tensors must have the same rows for an elementwise operation")
             return value.flat_values
-        if _core.is_tensor(value) and value.shape.rank and value.shape.rank > first.flat_values.shape.rank - 1:
-            broadcasts = True
-            return _spread(value, first)
-        return value
+        if not _has_dimensions(value):
+            return value
+        tensor = value if _core.is_tensor(value) else convert_to_tensor(value, dtype_hint=first.dtype)
+        if tensor.shape.rank <= first.flat_values.shape.rank - 1:
+            return value
+        broadcasts = True
+        return _spread(tensor, first)
 
     values = [inner(a) for a in args]
     named = {key: inner(v) for key, v in kwargs.items()}
@@ -74,7 +89,23 @@ def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         values = [
             primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedRows) else v for a, v in zip(args, values)
         ]
-    return first.with_flat_values(function(*values, **named))
+    return first, values, named
+
+
+def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs an elementwise operation on the flat values."""
+    if not any(isinstance(a, RaggedRows) for a in (*args, *kwargs.values())):
+        return NotImplemented
+    first, values, named = _flat_arguments(args, kwargs)
+    result = function(*values, **named)
+    return None if result is None else first.with_flat_values(result)  # None: of an assertion
+
+
+def is_elementwise(function: Any) -> bool:
+    """Whether an operation computes each element from those in its place alone: by its entry, or by its public name."""
+    if isinstance(function, _core.OpFunction):
+        return function in primitives.elementwise_functions
+    return isinstance(function, _core.Composition) and function.__name__ in _COMPOSITIONS
 
 
 def holds_ragged(argument: Any) -> bool:

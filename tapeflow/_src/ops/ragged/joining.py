@@ -85,7 +85,9 @@ def _as_ragged(x: Any) -> RaggedTensor:
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:
-    """Ragged tensors joined along `axis`."""
+    """Ragged tensors joined along `axis`; of one that stands in no list, itself."""
+    if isinstance(values, RaggedTensor):
+        return values
     parts = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
     rank = parts[0].shape.rank
     for part in parts[1:]:

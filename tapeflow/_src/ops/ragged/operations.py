@@ -11,12 +11,16 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import repeat
+from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.math.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow._src.ops.ragged.elementwise import same_splits
 from tapeflow._src.ops.ragged.gathering import dynamic_partition, gather, gather_nd
 from tapeflow._src.ops.ragged.joining import boolean_mask, concat, stack
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, add_operation
 from tapeflow._src.ops.ragged.reductions import (
+    of_bool,
+    of_inexact,
     reduction,
     segment_bool,
     segment_deviations,
@@ -32,8 +36,9 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 
 def _true_places(condition: RaggedTensor) -> Any:
-    places = primitives.Squeeze(primitives.Where(condition.flat_values), [1])
-    return cast(primitives.GatherV2(condition._coordinates(), places, 0, 0), int64)
+    places = primitives.Where(condition.flat_values)
+    outer = cast(primitives.GatherV2(condition._coordinates(), places[:, 0], 0, 0), int64)
+    return primitives.ConcatV2([outer, places[:, 1:]], 1)
 
 
 def _reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> Any:
@@ -52,8 +57,10 @@ def _tile(input: RaggedTensor, multiples: Any, name: str | None = None) -> Any:
 
 
 def _softmax(logits: RaggedTensor, axis: int | None = None, name: str | None = None) -> Any:
-    if axis not in (None, -1, logits.shape.rank - 1) or logits.flat_values.shape.rank != 1:
+    if axis not in (None, -1, logits.shape.rank - 1):
         raise ValueError(f"softmax: a ragged tensor is normalized along its last dimension; got axis={axis}")
+    if logits.flat_values.shape.rank > 1:
+        return logits.with_flat_values(primitives.Softmax(logits.flat_values))
     if isinstance(logits.values, RaggedTensor):
         return logits.with_values(_softmax(logits.values))
     ids, count = logits.value_rowids(), logits.nrows()
@@ -140,21 +147,43 @@ def _cumsum(
     if isinstance(x.values, RaggedTensor):
         raise ValueError(f"cumsum: along dimension {axis} of a ragged tensor the rows must be plain; got {x.shape}")
     sums = primitives.Cumsum(x.to_tensor(), axis, exclusive, reverse)
-    return RaggedTensor.from_tensor(sums, lengths=x.row_lengths())
+    return x.with_values(RaggedTensor.from_tensor(sums, lengths=x.row_lengths()).values)
 
 
 def _matmul(
     a: RaggedTensor, b: Any, transpose_a: bool = False, transpose_b: bool = False, *rest: Any, **named: Any
 ) -> RaggedTensor:
+    if any(isinstance(x, RaggedTensor) and x.flat_values.shape.rank == 1 for x in (a, b)):
+        raise InvalidArgumentError.of("The matrices in `a` and `b` may not be ragged in their innermost dimension.")
     if isinstance(b, RaggedTensor) and b.ragged_rank == 1 and not transpose_b and isinstance(a, RaggedTensor):
-        b = b.to_tensor()  # rows of zeros meet columns that are padded with zeros
+        lengths, size = b.row_lengths(), a.flat_values.shape[-1]
+        assert_equal(
+            lengths, cast(size, lengths.dtype), "matmul: the rows of `b` must be as many as the columns of `a`"
+        )
+        b = b.to_tensor()
     if transpose_a or not isinstance(a, RaggedTensor) or a.ragged_rank != 1 or isinstance(b, RaggedTensor):
         raise ValueError(
             "matmul: of ragged tensors, the first may be one whose matrices differ in their number of rows; got "
-            f"{a.shape} and {b.shape}"
+            f"{a} and {b}"
         )
     product = primitives.MatMul(a.to_tensor(), convert_to_tensor(b, dtype_hint=a.dtype), False, transpose_b)
-    return RaggedTensor.from_tensor(product, lengths=a.row_lengths())
+    return a.with_values(RaggedTensor.from_tensor(product, lengths=a.row_lengths()).values)
+
+
+_mean = reduction(segment_mean, of_inexact(primitives.Mean))
+_variance = reduction(segment_variance, of_inexact(reduce_variance))
+
+
+def _moments(
+    x: RaggedTensor, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Any, Any]:
+    return _mean(x, axes, keepdims), _variance(x, axes, keepdims)  # `shift` is not used, as for dense tensors
+
+
+def _repeat(input: RaggedTensor, repeats: Any, axis: Any = None, name: str | None = None) -> Any:
+    if axis is not None:
+        raise ValueError(f"repeat: of a ragged tensor only all elements can be repeated, without axis; got {axis}")
+    return repeat(primitives.Reshape(input.flat_values, [-1]), repeats, 0)
 
 
 def _by_segment(function: Any, filler: Any) -> Any:
@@ -194,12 +223,14 @@ for _name, _function in {
     "reduce_prod": reduction(primitives.UnsortedSegmentProd, with_axis(primitives.Prod)),
     "reduce_max": reduction(primitives.UnsortedSegmentMax, with_axis(primitives.Max)),
     "reduce_min": reduction(primitives.UnsortedSegmentMin, with_axis(primitives.Min)),
-    "reduce_mean": reduction(segment_mean, with_axis(primitives.Mean)),
-    "reduce_any": reduction(segment_bool(primitives.UnsortedSegmentMax), with_axis(primitives.Any)),
-    "reduce_all": reduction(segment_bool(primitives.UnsortedSegmentMin), with_axis(primitives.All)),
-    "reduce_variance": reduction(segment_variance, reduce_variance),
-    "reduce_std": reduction(segment_std, reduce_std),
+    "reduce_mean": _mean,
+    "reduce_any": reduction(segment_bool(primitives.UnsortedSegmentMax), of_bool(primitives.Any)),
+    "reduce_all": reduction(segment_bool(primitives.UnsortedSegmentMin), of_bool(primitives.All)),
+    "reduce_variance": _variance,
+    "reduce_std": reduction(segment_std, of_inexact(reduce_std)),
     "reduce_logsumexp": reduction(segment_logsumexp, reduce_logsumexp),
+    "moments": _moments,
+    "repeat": _repeat,
     "concat": concat,
     "stack": stack,
     "expand_dims": expand_dims,

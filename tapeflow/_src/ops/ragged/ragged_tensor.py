@@ -15,7 +15,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, padding
 from tapeflow._src.ops.arrays.indexing import boolean_mask as dense_boolean_mask
 from tapeflow._src.ops.arrays.passing import after
 from tapeflow._src.ops.effects.assertions import assert_equal
-from tapeflow._src.ops.ragged.elementwise import RaggedOperators, elementwise, holds_ragged
+from tapeflow._src.ops.ragged.elementwise import RaggedOperators, elementwise, holds_ragged, is_elementwise
 from tapeflow._src.ops.ragged.row_splits import (
     even_splits,
     numbers_below,
@@ -32,29 +32,25 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
 
-# Operations on whole rows that no ragged tensor can take, and compositions that work element by element.
-_DENSE = {
-    "transpose", "cumprod", "cumulative_logsumexp", "segment_sum", "segment_max", "segment_min",
-    "segment_prod", "argmax", "argmin", "unstack", "roll", "slice",
-    "strided_slice", "space_to_batch", "batch_to_space", "band_part",
-}  # fmt: skip
 _BY_INDICES = {"gather_nd", "dynamic_partition"}  # of which the second argument may be the ragged one
-_COMPOSED = {
-    "as_string", "clip_by_value", "divide", "divide_no_nan", "dropout", "elu", "erfcinv", "gelu", "leaky_relu",
-    "length", "lower", "log_sigmoid", "multiply_no_nan", "ndtri", "one_hot", "ones_like", "reciprocal_no_nan",
-    "regex_full_match", "regex_replace", "relu6", "round", "saturate_cast", "scalar_mul", "selu", "sigmoid",
-    "silu", "softplus", "softsign", "squared_difference", "strip", "substr", "swish", "to_hash_bucket",
-    "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number", "truediv", "unicode_transcode", "upper",
-    "zeros_like",
-}  # fmt: skip
-
-
+_OF_LISTS = {"concat", "stack", "add_n"}  # of which the first argument may be a list of ragged tensors
+# Modules with functions that share a name with one that has a rule, and not its meaning: tf.strings.split.
+_NAMESAKES = ("tapeflow._src.numpy.", "tapeflow._src.ops.random.", "tapeflow._src.ops.strings.")
 _operation_by_name: dict[str, Any] = {}
 
 
 def add_operation(name: str, function: Any) -> None:
     """Registers what runs when the operation of this name is called with a ragged first argument."""
     _operation_by_name[name] = _core.Composition(function)
+
+
+def _has_rule(function: Any, name: str, first: Any) -> bool:
+    """Whether an operation called with this first argument has a rule of its own for ragged tensors."""
+    if name not in _operation_by_name or not (
+        holds_ragged(first) if name in _OF_LISTS else isinstance(first, RaggedRows)
+    ):
+        return False
+    return name == "reduce_join" or not str(getattr(function, "__module__", "")).startswith(_NAMESAKES)
 
 
 @public("RaggedTensor", "compat.v1.RaggedTensor")
@@ -318,7 +314,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
     def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs an operation that was called with a ragged argument."""
         name = getattr(function, "__name__", "")
-        if name in _operation_by_name and holds_ragged(args[0] if args else next(iter(kwargs.values()))):
+        if _has_rule(function, name, args[0] if args else next(iter(kwargs.values()))):
             staged = _operation_by_name[name]
             return NotImplemented if function is staged else staged(*args, **kwargs)
         if name in ("gather", "GatherV2"):
@@ -329,10 +325,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             return _operation_by_name[name](*args, **kwargs)
         if name == "embedding_lookup":
             return elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
-        composed = isinstance(function, _core.Composition)
-        if name in _DENSE or (composed and name not in _COMPOSED):
-            return NotImplemented
-        return elementwise(function, args, kwargs)
+        return elementwise(function, args, kwargs) if is_elementwise(function) else NotImplemented
 
 
 def _gather_at(

@@ -11,7 +11,7 @@ from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows
-from tapeflow._src.types.dtypes import float32, int32
+from tapeflow._src.types.dtypes import float64, int32
 
 
 def reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
@@ -75,12 +75,32 @@ def segment_mean(values: Any, ids: Any, count: int) -> Any:
     return total / number
 
 
+def as_inexact(values: Any) -> Any:
+    """Values that have a mean: of integers as float64, as by true division."""
+    return cast(values, float64) if values.dtype.is_integer else values
+
+
+def of_inexact(whole: Any) -> Any:
+    """A reduction of all elements to a mean of some kind."""
+    return lambda x, axis, keepdims: whole(as_inexact(x), axis, keepdims)
+
+
+def _as_bool(values: Any) -> Any:
+    """Whether elements are true: of numbers, as TensorFlow has it, whether their integer part is not zero."""
+    return values if values.dtype.is_bool else cast(cast(values, int32), "bool")
+
+
+def of_bool(whole: Any) -> Any:
+    """A reduction of all elements as booleans."""
+    return lambda x, axis, keepdims: whole(_as_bool(x), axis, keepdims)
+
+
 def segment_deviations(values: Any, ids: Any, of_segments: Any) -> Any:
     return values - primitives.GatherV2(of_segments, ids, 0, 0)
 
 
 def segment_variance(values: Any, ids: Any, count: int) -> Any:
-    values = values if values.dtype.is_floating else cast(values, float32)
+    values = as_inexact(values)
     deviations = segment_deviations(values, ids, segment_mean(values, ids, count))
     return segment_mean(deviations * deviations, ids, count)
 
@@ -97,7 +117,7 @@ def segment_logsumexp(values: Any, ids: Any, count: int) -> Any:
 
 def segment_bool(fold: Any) -> Any:
     def run(values: Any, ids: Any, count: int) -> Any:
-        return primitives.Greater(fold(cast(values, int32), ids, count), 0)
+        return primitives.Greater(fold(cast(_as_bool(values), int32), ids, count), 0)
 
     return run
 

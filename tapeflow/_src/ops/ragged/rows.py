@@ -430,7 +430,7 @@ def gather_rows(x: Any, rows: Any) -> Any:
     starts = primitives.GatherV2(x.row_splits, flat, 0, 0)
     lengths = primitives.GatherV2(x.row_splits, flat + 1, 0, 0) - starts
     values = gather_rows(x.values, spans(starts, lengths))
-    result = type(x)(values, splits_from_lengths(lengths))
+    result = type(x)(values, splits_from_lengths(lengths), x._uniform_row_length)
     if positions.shape.rank == 0:
         return values
     return result
@@ -443,7 +443,7 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     rank = input.shape.rank
     axis = int(axis) if int(axis) >= 0 else int(axis) + rank + 1
     if axis == 0:
-        return type(input)(input, cast([0, int(input.nrows())], input.row_splits.dtype), None)
+        return type(input)(input, cast([0, int(input.nrows())], input.row_splits.dtype), input.shape[0])
     if axis == 1:
         return type(input).from_uniform_row_length(input, 1).with_row_splits_dtype(input.row_splits.dtype)
     return input.with_values(expand_dims(input.values, axis - 1))

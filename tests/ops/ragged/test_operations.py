@@ -1,0 +1,58 @@
+"""Operations with a rule of their own for ragged tensors; expected values are TensorFlow's."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+_X = tf.ragged.constant([[3.0, -1.5], [], [0.5, 2.0, 4.0]])
+_UNIFORM = tf.RaggedTensor.from_uniform_row_length([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], 2)
+_VECTORS = tf.RaggedTensor.from_row_splits([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [0, 1, 3])
+
+
+def test_integers_have_means_of_float64():
+    x = tf.ragged.constant([[3, 1], [0, 2, 1]])
+    mean, deviation = tf.reduce_mean(x), tf.math.reduce_std(x, 1)
+    assert mean.dtype == deviation.dtype == tf.float64
+    assert float(mean) == 1.4
+    np.testing.assert_allclose(deviation, [1.0, 0.816496580927726])
+
+
+def test_numbers_as_booleans():
+    np.testing.assert_array_equal(tf.reduce_all(_X, 1), [True, True, False])
+    np.testing.assert_array_equal(tf.reduce_any(_X, 1), [True, False, True])
+    assert not tf.reduce_all(_X)
+
+
+def test_moments_along_rows():
+    mean, variance = tf.nn.moments(_X, 1)
+    np.testing.assert_allclose(mean, [0.75, np.nan, 2.1666667], rtol=1e-6)
+    np.testing.assert_allclose(variance, [5.0625, np.nan, 2.0555556], rtol=1e-6)
+
+
+def test_repeat_flattens():
+    np.testing.assert_array_equal(tf.repeat(_X, 2)[:4], [3.0, 3.0, -1.5, -1.5])
+    with pytest.raises(ValueError):
+        tf.repeat(_X, 2, axis=1)
+
+
+def test_softmax_of_vectors_and_places_of_true_elements():
+    y = tf.nn.softmax(_VECTORS)
+    np.testing.assert_allclose(y.flat_values, [[0.26894143, 0.7310586]] * 3, rtol=1e-6)
+    np.testing.assert_array_equal(tf.where(_VECTORS > 4.5), [[1, 1, 0], [1, 1, 1]])
+
+
+def test_matmul_needs_matrices_that_fit():
+    y = tf.matmul(_UNIFORM, _UNIFORM)
+    assert y.shape.as_list() == [2, 2, 2]
+    assert y.to_list() == [[[7.0, 10.0], [15.0, 22.0]], [[67.0, 78.0], [91.0, 106.0]]]
+    for x in (_X, _VECTORS):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.matmul(x, x)
+
+
+def test_uniform_rows_stay_uniform():
+    for y in (tf.reverse(_UNIFORM, [0]), tf.split(_UNIFORM, 1)[0], tf.cumsum(_UNIFORM, 1)):
+        assert y.shape.as_list() == [2, 2, 2]
+    assert tf.expand_dims(_X, 0).shape.as_list() == [1, 3, None]
+    assert tf.concat(_X, 0) is _X
