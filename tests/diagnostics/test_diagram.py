@@ -77,3 +77,9 @@ def test_wide_programs_are_folded(count):
     root = minidom.parseString(draw([*weights, *squares, total])).documentElement
     assert float(root.getAttribute("width")) < 1700
     assert "group" in [rect.getAttribute("class") for rect in root.getElementsByTagName("rect")]
+
+
+def test_variables_are_counted_once():
+    reads = [Box("kernel", (), (), "variable", i % 2) for i in range(20)]
+    shown = fold([*reads, Box("add_n", (), tuple(range(20)))], 60)
+    assert [(box.title, box.details) for box in shown] == [("kernel", ("2 variables",)), ("add_n", ())]

@@ -15,7 +15,7 @@ def test_every_record_has_a_box():
         tf.reduce_sum(tf.sin(x) * x)
     svg = tape.svg()
     assert [box.getAttribute("class") for box in boxes(svg)] == ["variable", "", "", ""]
-    assert "Variable" in svg and "float32[2]" in svg
+    assert ">x</text>" in svg and "float32[2]" in svg
     assert "reduce_sum" in svg and "test_tape_drawing.py" in svg and "broken" not in svg.split("</style>")[1]
 
 
@@ -82,3 +82,13 @@ def test_long_names_are_clipped():
     svg = tape.svg()
     assert float(minidom.parseString(svg).documentElement.getAttribute("width")) < 500
     assert f"<title>{'scope/' * 40}kernel</title>" in svg and "scope/kernel</text>" in svg
+
+
+def test_a_variable_without_any_name_has_its_line():
+    held = [[tf.Variable(1.0)]]
+    with tf.GradientTape() as tape:
+        tf.sin(held[0][0])
+    svg = tape.svg()
+    (variable,) = [g for g in minidom.parseString(svg).getElementsByTagName("g") if "variable" in g.toxml()]
+    texts = [text.firstChild.data for text in variable.getElementsByTagName("text")]
+    assert texts[:2] == ["Variable", "float32[]"] and texts[2].startswith("test_tape_drawing.py:")

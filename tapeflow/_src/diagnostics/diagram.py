@@ -34,7 +34,7 @@ _STYLE = (
 class Box(NamedTuple):
     """One operation, variable, input or fold: its name, what stands below it in small letters, and the boxes it reads.
 
-    `key` identifies what it does and where, so that repeated runs are found.
+    `key` identifies what it does and where, so that repeated runs are found; of a variable, which one it is.
     """
 
     title: str
@@ -230,11 +230,12 @@ def _group(variables: list[Box]) -> Box:
     """Variables as one box."""
     if len(variables) == 1:
         return variables[0]
-    names = list(dict.fromkeys(box.title for box in variables))
+    names = list({box.title if box.key is None else box.key: box.title for box in variables}.values())
     if len(names) == 1:
         return Box(names[0], variables[0].details[:1], (), "group")
     between = ", " if len(names) == 2 else " ... "
-    return Box(f"{names[0]}{between}{names[-1]}", (f"{len(names)} variables",), (), "group")
+    title = names[0] if len({*names}) == 1 else f"{names[0]}{between}{names[-1]}"
+    return Box(title, (f"{len(names)} variables",), (), "group")
 
 
 def _folded(members: Sequence[Box], inputs: tuple[int, ...], times: int) -> Box:

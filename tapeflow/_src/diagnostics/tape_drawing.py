@@ -6,7 +6,9 @@ from typing import Any
 
 from tapeflow._src.diagnostics.diagram import Box, draw
 from tapeflow._src.diagnostics.flow import Flow, Step
+from tapeflow._src.diagnostics.program import names_of, user_frames
 from tapeflow._src.diagnostics.source_line import short_place
+from tapeflow._src.diagnostics.variable_names import made_at
 from tapeflow._src.diagnostics.why_none import explain
 
 
@@ -35,7 +37,7 @@ def _boxes(tape: Any, steps: list[Step], marked: Step | None) -> list[Box]:
     read = dict.fromkeys(value for step in steps for value in step.inputs if value not in made)
     name_by_index = _variable_names(tape)
     watched = {value: name for value, name in name_by_index.items() if value in read}
-    boxes = [Box(name, (kind,), (), "variable") for name, kind in watched.values()]
+    boxes = [Box(name, details, (), "variable", value) for value, (name, details) in watched.items()]
     box_by_value = {value: number for number, value in enumerate(watched)}
     kinds = _kinds(tape)
     record = 0
@@ -54,13 +56,24 @@ def _boxes(tape: Any, steps: list[Step], marked: Step | None) -> list[Box]:
     return boxes
 
 
-def _variable_names(tape: Any) -> dict[int, tuple[str, str]]:
-    """By index on the tape: the name of a watched variable, and its dtype and shape."""
-    found = {}
+def _variable_names(tape: Any) -> dict[int, tuple[str, tuple[str, ...]]]:
+    """By index on the tape: the name of a watched variable, and its dtype and shape.
+
+    A variable without a name of its own has that of the program; if there is none, the line that made it is told.
+    """
+    found: dict[int, tuple[str, tuple[str, ...]]] = {}
+    frames = user_frames()
     for variable in tape.watched_variables():
         index = tape._index_of(variable)
         if index is not None:
-            found[index] = (variable.name.partition(":")[0], _kind(variable.dtype.name, variable.shape))
+            name = variable.name.partition(":")[0]
+            details: tuple[str, ...] = (_kind(variable.dtype.name, variable.shape),)
+            if name == "Variable":
+                labels = [named.label for named in names_of(variable, frames)]
+                made = made_at(variable)
+                details += (short_place(*made),) if made is not None and not labels else ()
+                name = labels[0] if labels else name
+            found[index] = (name, details)
     return found
 
 

@@ -102,16 +102,19 @@ def svg(graph: Any) -> str:
     kept: list[Any] = []
     boxes: list[Box] = []
     for title, inputs, results, line, variable in _rows(graph):
-        operation = title
-        is_input = not inputs and not line
+        key: object = (title, line)
+        is_input = not inputs and not line and variable is None
         kind = "output" if any(id(t) in outputs for t in results) else "input" if is_input else "node"
         kinds = ", ".join(_kind(t) for t in results)
         if variable is not None:
             name = variable.name.removesuffix(":0")
-            kind, title = ("variable", name) if results and kind == "node" else (kind, f"{title} {name}")
+            if results and kind != "output":
+                kind, title, key = "variable", name, id(variable)
+            else:
+                title = f"{title} {name}"
         details = tuple(detail for detail in (kinds, line) if detail)
         read = tuple(dict.fromkeys(box_by_id[id(t)] for t in inputs if id(t) in box_by_id))
         kept.append((inputs, results))  # so that identities stay theirs
         box_by_id.update({id(t): len(boxes) for t in results})
-        boxes.append(Box(title.removesuffix(":0") if is_input else title, details, read, kind, (operation, line)))
+        boxes.append(Box(title.removesuffix(":0") if is_input else title, details, read, kind, key))
     return draw(boxes, notes=_region_lines(graph))
