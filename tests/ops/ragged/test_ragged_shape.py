@@ -79,3 +79,34 @@ class TestGather:
                  for part in (first[place], second[place])]
             ),
         )  # fmt: skip
+
+
+class TestFromLengths:
+    def test_partitions_reach_to_the_last_ragged_dimension(self):
+        shape = tf.experimental.DynamicRaggedShape.from_lengths([4, (2, 1, 0, 8), 12])
+        assert repr(shape) == "<DynamicRaggedShape lengths=[4, (2, 1, 0, 8), 12] num_row_partitions=1>"
+        assert shape.inner_shape.numpy().tolist() == [11, 12] and shape.dtype == tf.int64
+        assert tf.zeros(shape).bounding_shape().numpy().tolist() == [4, 8, 12]
+
+    def test_uniform_dimensions(self):
+        make = tf.experimental.DynamicRaggedShape.from_lengths
+        assert make([2, 3]).num_row_partitions == 0 and make([2, 3]).inner_shape.numpy().tolist() == [2, 3]
+        shape = make([2, 2, (1, 0, 2, 1)], dtype=tf.int32)
+        assert shape.static_lengths() == [2, 2, (1, 0, 2, 1)] and shape.dtype == tf.int32
+        wider = make([2, 3, 5], num_row_partitions=1)
+        assert wider.num_row_partitions == 1 and wider.inner_shape.numpy().tolist() == [6, 5]
+        assert make([]).rank == 0
+
+    @pytest.mark.parametrize(
+        ("lengths", "count", "message"),
+        [
+            ((2, 3), None, "lengths should be a list"),
+            ([2, "a"], None, "element of lengths should be int or tuple of ints"),
+            ([2, 3], 2, "num_row_partitions should be less than"),
+            ([2, (1, 2)], 0, "num_row_partitions should be at least 1"),
+            ([2, (1, 2, 3)], None, "lengths for 3 rows"),
+        ],
+    )
+    def test_errors(self, lengths, count, message):
+        with pytest.raises(ValueError, match=message):
+            tf.experimental.DynamicRaggedShape.from_lengths(lengths, count)

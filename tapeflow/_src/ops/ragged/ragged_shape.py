@@ -47,6 +47,33 @@ class DynamicRaggedShape:
             part = part.values
         return cls(partitions, dense_shape(part, dtype or t.row_splits.dtype))
 
+    @classmethod
+    def from_lengths(
+        cls, lengths: Any, num_row_partitions: int | None = None, dtype: Any = int64
+    ) -> DynamicRaggedShape:
+        """The shape with these sizes; a dimension with rows of several lengths is a tuple of them.
+
+        >>> tf.experimental.DynamicRaggedShape.from_lengths([2, (1, 3), 4])
+        <DynamicRaggedShape lengths=[2, (1, 3), 4] num_row_partitions=1>
+        """
+        if not isinstance(lengths, list):
+            raise ValueError("lengths should be a list")
+        sizes = list(lengths)
+        count = _partition_count(sizes, num_row_partitions)
+        partitions: list[RowPartition] = []
+        rows = sizes[0] if sizes else 0
+        for axis in range(1, count + 1):
+            size = sizes[axis]
+            if isinstance(size, int):
+                partitions.append(RowPartition.from_uniform_row_length(size, nrows=rows, dtype=dtype))
+                rows *= size
+            elif len(size) != rows:
+                raise ValueError(f"Dimension {axis} has lengths for {len(size)} rows instead of {rows}: {sizes}")
+            else:
+                partitions.append(RowPartition.from_row_lengths(list(size), dtype=dtype))
+                rows = builtins.sum(size)
+        return cls(partitions, [rows, *sizes[count + 1 :]] if count else sizes, dtype)
+
     @property
     def rank(self) -> int | None:
         """The number of dimensions."""
@@ -141,6 +168,26 @@ class DynamicRaggedShape:
         for partition in reversed(self._partitions):
             flat_values = partition.rows_of(flat_values)
         return flat_values
+
+
+def _partition_count(sizes: list[Any], wanted: int | None) -> int:
+    """How many dimensions of these sizes are divided by rows: up to the last ragged one, or as many as wanted."""
+    for size in sizes:
+        if not isinstance(size, int) and not (isinstance(size, tuple) and all(isinstance(row, int) for row in size)):
+            raise ValueError(f"element of lengths should be int or tuple of ints: instead {size!r}")
+    if sizes and not isinstance(sizes[0], int):
+        raise ValueError(f"The first dimension of lengths should be an int: instead {sizes[0]!r}")
+    least = max((axis for axis, size in enumerate(sizes) if not isinstance(size, int)), default=0)
+    count = least if wanted is None else wanted
+    if not isinstance(count, int):
+        raise ValueError("num_row_partitions should be an int or None")
+    if not sizes and count > 0:
+        raise ValueError("num_row_partitions==0 for a scalar shape")
+    if sizes and count >= len(sizes):
+        raise ValueError("num_row_partitions should be less than `len(lengths)` if shape is not scalar.")
+    if count < least:
+        raise ValueError(f"num_row_partitions should be at least {least} for lengths {sizes}; got {count}")
+    return count
 
 
 def _places(ragged: RaggedTensor) -> Tensor:
