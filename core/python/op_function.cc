@@ -346,7 +346,6 @@ const char* last_part(const char* path) {
 PyObject* get_name(PyObject* self, void*) {
   return PyUnicode_FromString(last_part(reinterpret_cast<OpFunctionObject*>(self)->op->public_name()));
 }
-PyObject* get_module(PyObject*, void*) { return PyUnicode_FromString("tapeflow"); }
 PyObject* get_doc(PyObject* self, void*) {
   const Op& op = *reinterpret_cast<OpFunctionObject*>(self)->op;
   PyObject* describe = registered("doc_of_primitive");
@@ -391,7 +390,6 @@ PyObject* reduce(PyObject* self, PyObject*) {
 PyGetSetDef properties[] = {
     {"__name__", get_name, nullptr, nullptr, nullptr},
     {"__qualname__", get_name, nullptr, nullptr, nullptr},
-    {"__module__", get_module, nullptr, nullptr, nullptr},
     {"__doc__", get_doc, nullptr, nullptr, nullptr},
     {"__text_signature__", get_text_signature, nullptr, nullptr, nullptr},
     {"__signature__", get_signature, nullptr, nullptr, nullptr},
@@ -412,7 +410,7 @@ PyType_Slot slots[] = {
     {Py_tp_members, members},
     {0, nullptr},
 };
-PyType_Spec spec = {"tapeflow._src._core.OpFunction", sizeof(OpFunctionObject), 0,
+PyType_Spec spec = {"tapeflow.OpFunction", sizeof(OpFunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 PyObject* make_function(const Op& op, bool keywords_only) {

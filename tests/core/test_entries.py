@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.primitives import facts_by_name
 
 ROOT = Path(__file__).parents[2]
@@ -253,3 +253,7 @@ int main() {
     ]
     subprocess.run(command, check=True)
     assert subprocess.run([program]).returncode == 0
+
+
+def test_the_type_of_functions_says_its_module():
+    assert _core.OpFunction.__module__ == primitives.Sin.__module__ == "tapeflow"
