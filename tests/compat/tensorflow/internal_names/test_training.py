@@ -33,3 +33,9 @@ def test_functions_by_device_and_conversion():
         return tf.__internal__.autograph.tf_convert(absolute, context)(x)
 
     assert call(tf.constant(-2.0)).numpy() == 2.0
+
+
+def test_the_state_of_checkpoints_in_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tf.__internal__.train.update_checkpoint_state("", "model", ["model"], save_relative_paths=True)
+    assert tf.train.get_checkpoint_state("").model_checkpoint_path == "model"

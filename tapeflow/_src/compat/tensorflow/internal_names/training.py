@@ -74,7 +74,7 @@ def update_checkpoint_state_internal(
     True
     """
     folder = os.fspath(save_dir)
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder or os.curdir, exist_ok=True)
 
     def shown(path: str) -> str:
         return os.path.relpath(path, folder) if save_relative_paths and os.path.isabs(path) else path
