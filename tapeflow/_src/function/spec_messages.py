@@ -13,6 +13,7 @@ from tapeflow._src.control_flow.tensor_array import TensorArraySpec
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import array_of, shape_message, shape_of, tensor_message, tensor_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.extension.extension_type import ExtensionTypeSpec
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensorSpec
 from tapeflow._src.types import nest, spec_names
 from tapeflow._src.types.dtypes import DType, as_dtype
@@ -29,6 +30,7 @@ _NUMBER_BY_SPEC: dict[type, int] = {
     VariableSpec: 9,
 }
 _REGISTERED = 12  # specs of a library, by the name under which it registered them
+_EXTENSION_TYPE = 13  # specs of extension types, by the same names
 _SPEC_BY_NUMBER = {number: kind for kind, number in _NUMBER_BY_SPEC.items()}
 
 
@@ -91,7 +93,8 @@ def _encode_spec(spec: Any, into: Any) -> None:
         if number is None:
             if type(spec) not in spec_names.name_by_class:
                 raise TypeError(f"{name} cannot be written into a SavedModel")
-            number, name = _REGISTERED, spec_names.get_name(type(spec))
+            number = _EXTENSION_TYPE if isinstance(spec, ExtensionTypeSpec) else _REGISTERED
+            name = spec_names.get_name(type(spec))
         field = into.type_spec_value
         field.type_spec_class, field.type_spec_class_name = number, name
         field.num_flat_components = len(nest.flatten(spec, expand_composites=True))
@@ -139,7 +142,7 @@ def decode(message: Any) -> Any:
 
 
 def _decode_spec(message: Any) -> Any:
-    if message.type_spec_class == _REGISTERED:
+    if message.type_spec_class in (_REGISTERED, _EXTENSION_TYPE):
         registered: Any = spec_names.lookup(message.type_spec_class_name)
         return registered._deserialize(decode(message.type_state))
     kind = _SPEC_BY_NUMBER.get(message.type_spec_class)

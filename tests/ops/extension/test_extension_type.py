@@ -356,3 +356,66 @@ def test_a_list_of_tensors_alone_is_not_handed_over():
         assert isinstance(tf.stack([tf.constant(1.0), tf.constant(2.0)]), tf.Tensor)
     finally:
         tf.experimental.unregister_dispatch_for(stack)
+
+
+class Sized(tf.experimental.ExtensionType):
+    shape: tf.TensorShape
+    dtype: tf.DType
+    values: tf.Tensor
+
+
+def test_a_spec_converts_shapes_and_dtypes():
+    spec = Sized.Spec(shape=None, dtype="int32", values=tf.TensorSpec([2]))
+    assert spec.shape == tf.TensorShape(None) and isinstance(spec.shape, tf.TensorShape)
+    assert spec.dtype is tf.int32
+    assert Sized.Spec([2, None], tf.int32, tf.TensorSpec([2])).shape.as_list() == [2, None]
+
+
+def test_the_mask_of_keras_may_be_set():
+    value = Masked([1.0], [True])
+    value._keras_mask = None
+    assert value._keras_mask is None
+    del value._keras_mask
+    with pytest.raises(AttributeError, match="Cannot mutate attribute `other`"):
+        value.other = 1
+
+
+class Weighted(tf.experimental.ExtensionType):
+    __name__ = "tests.Weighted"
+    values: tf.Tensor
+    weights: typing.Mapping[str, tf.Tensor]
+    shape: tf.TensorShape
+
+
+class TestSavedModels:
+    def test_a_named_type_stands_in_signatures(self, tmp_path):
+        class Grow(tf.Module):
+            def __init__(self):
+                self.v = tf.Variable(3.0)
+
+            @tf.function
+            def __call__(self, x: Weighted) -> Weighted:
+                return Weighted(x.values * self.v, x.weights, x.shape)
+
+        x = Weighted([1.0, 2.0], {"a": [1, 2]}, [2])
+        module = Grow()
+        module(x)
+        tf.saved_model.save(module, str(tmp_path))
+        y = tf.saved_model.load(str(tmp_path))(x)
+        assert type(y) is Weighted and y.shape == tf.TensorShape([2])
+        np.testing.assert_array_equal(y.values, [3.0, 6.0])
+        np.testing.assert_array_equal(y.weights["a"], [1, 2])
+
+    def test_a_name_is_given_once(self):
+        with pytest.raises(ValueError, match=r"Name tests\.Weighted\.Spec has already been registered"):
+
+            class Other(tf.experimental.ExtensionType):
+                __name__ = "tests.Weighted"
+                values: tf.Tensor
+
+    def test_a_type_without_a_name_is_refused(self, tmp_path):
+        module = tf.Module()
+        module.f = tf.function(lambda x: x.values)
+        module.f(Masked([1.0], [True]))
+        with pytest.raises(ValueError, match="cannot be written into a SavedModel"):
+            tf.saved_model.save(module, str(tmp_path))

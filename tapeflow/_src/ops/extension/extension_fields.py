@@ -107,6 +107,15 @@ def convert_field(path: str, annotation: Any, value: Any) -> Any:
     return value
 
 
+def convert_spec_field(annotation: Any, value: Any) -> Any:
+    """A field of a spec: shapes and dtypes as the annotation wants them, all else as it is."""
+    if annotation is TensorShape:
+        return as_shape(value)
+    if annotation is DType:
+        return as_dtype(value)
+    return value
+
+
 def _tensor(path: str, value: Any, dtype: Any) -> Any:
     try:
         return convert_to_tensor(value, dtype)

@@ -11,10 +11,18 @@ from typing import Any, ClassVar, cast
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.extension.extension_fields import ImmutableDict, check_annotation, convert_field, resolved
+from tapeflow._src.ops.extension.extension_fields import (
+    ImmutableDict,
+    check_annotation,
+    convert_field,
+    convert_spec_field,
+    resolved,
+)
+from tapeflow._src.types import spec_names
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 _EMPTY = inspect.Parameter.empty
+_MUTABLE = {"_keras_mask"}  # Keras hands the mask of a value on in this attribute
 
 
 def _map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
@@ -85,7 +93,8 @@ class ExtensionTypeSpec(TypeSpec):
             what = f"missing a required argument: {missing[0]!r}" if missing else f"got unexpected arguments: {unknown}"
             raise TypeError(f"{type(self).__qualname__}: {what}")
         for name in names:
-            object.__setattr__(self, name, _map_leaves(lambda x: x, given.get(name, defaults.get(name))))
+            value = convert_spec_field(self.value_type._fields[name], given.get(name, defaults.get(name)))
+            object.__setattr__(self, name, _map_leaves(lambda x: x, value))
 
     @classmethod
     def from_value(cls, value: Any) -> Any:
@@ -112,7 +121,7 @@ class ExtensionTypeSpec(TypeSpec):
 
     @classmethod
     def _deserialize(cls, serialization: Any) -> Any:
-        return cls._of_fields(dict(serialization))
+        return cls._of_fields({name: _map_leaves(lambda x: x, value) for name, value in serialization})
 
     @property
     def _component_specs(self) -> list[Any]:
@@ -198,6 +207,8 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
         spec = type("Spec", bases, {"value_type": cls, "__module__": cls.__module__})
         spec.__qualname__ = f"{cls.__qualname__.rpartition('.')[2]}.Spec"
         cls.Spec = spec  # type: ignore[attr-defined]
+        if "__name__" in space:  # the name under which signatures of SavedModels know the spec
+            spec_names.register(f"{space['__name__']}.Spec")(spec)
 
     _made_constructors: ClassVar[list[Any]] = []
 
@@ -261,7 +272,7 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
         object.__delattr__(self, name)
 
     def _check_unfrozen(self, name: str) -> None:
-        if self.__dict__.get("_frozen"):
+        if self.__dict__.get("_frozen") and name not in _MUTABLE:
             raise AttributeError(f"Cannot mutate attribute `{name}` outside the custom constructor of ExtensionType.")
 
     @property
