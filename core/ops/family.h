@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/elementwise.h"
+#include "kernels/simd/narrow_loops.h"
 #include "kernels/simd/vector.h"
 #include "op/batching.h"
 #include "op/op.h"
@@ -53,10 +54,16 @@ template <class F, class T> using UnaryResult = Stored<T, decltype(F{}(Compute<T
 template <class F, class T> using BinaryResult = Stored<T, decltype(F{}(Compute<T>{}, Compute<T>{}))>;
 
 template <class Fast, class T> UnaryLoop fast_unary_loop() {
-  return [](const void* x, void* y, int64_t n) {
-    static const UnaryKernel<T> kernel = Fast{}(vector_kernels<T>());
-    kernel(static_cast<const T*>(x), static_cast<T*>(y), n);
-  };
+  if constexpr (is_small_float<T>)
+    return [](const void* x, void* y, int64_t n) {
+      static const UnaryKernel<float> kernel = Fast{}(vector_kernels<float>());
+      loop_narrow(kernel, narrow_type<T>(), x, y, n);
+    };
+  else
+    return [](const void* x, void* y, int64_t n) {
+      static const UnaryKernel<T> kernel = Fast{}(vector_kernels<T>());
+      kernel(static_cast<const T*>(x), static_cast<T*>(y), n);
+    };
 }
 template <class Fast, class T> struct FastBinary {
   using Kernel = std::remove_cvref_t<decltype(Fast{}(vector_kernels<T>()))>;
@@ -76,8 +83,16 @@ template <class Fast, class T> struct FastBinary {
         kernel().sv(*static_cast<const T*>(a), static_cast<const T*>(b), static_cast<R*>(y), n);
       }};
 };
+template <class Fast, class T>
+  requires is_small_float<T>
+struct FastBinary<Fast, T> {
+  template <Operands operands> static void loop(const void* a, const void* b, void* y, int64_t n) {
+    loop_narrow(FastBinary<Fast, float>::kernel(), narrow_type<T>(), operands, a, b, y, n);
+  }
+  static constexpr BinaryLoops loops{loop<Operands::vv>, loop<Operands::vs>, loop<Operands::sv>};
+};
 template <class Fast, class T> constexpr bool has_fast =
-    !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
+    !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double> || is_small_float<T>);
 
 // What may join a fusion: what has a vector kernel, and whatever gives booleans. Others take long, and may fail.
 template <class Fast, class T, class R> constexpr bool fusible = has_fast<Fast, T> || std::is_same_v<R, bool>;
