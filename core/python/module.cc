@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "graph/run.h"
 #include "kernels/checksum.h"
+#include "kernels/image_codecs.h"
 #include "kernels/linalg/blas.h"
 #include "kernels/simd/vector.h"
 #include "ops/ops.h"
@@ -148,6 +149,34 @@ PyObject* checksum(PyObject*, PyObject* args) {
   return PyLong_FromUnsignedLong(crc);
 }
 
+// The memory of an object, until the end of the block.
+struct Buffer : Py_buffer {
+  ~Buffer() { PyBuffer_Release(this); }
+};
+
+PyObject* png_filters(PyObject*, PyObject* args) {
+  Buffer lines, filters;
+  long long step;
+  lines.obj = filters.obj = nullptr;
+  if (!PyArg_ParseTuple(args, "w*y*L:undo_png_filters", &lines, &filters, &step)) return nullptr;
+  if (filters.len == 0 || lines.len % filters.len != 0 || step <= 0)
+    return PyErr_Format(PyExc_ValueError, "undo_png_filters: the lines must be as many as the filters");
+  undo_png_filters(static_cast<uint8_t*>(lines.buf), static_cast<const uint8_t*>(filters.buf), filters.len,
+                   lines.len / filters.len, step);
+  Py_RETURN_NONE;
+}
+
+PyObject* gif_codes(PyObject*, PyObject* args) {
+  Buffer data, out;
+  int first_bits;
+  data.obj = out.obj = nullptr;
+  if (!PyArg_ParseTuple(args, "y*iw*:decode_gif_codes", &data, &first_bits, &out)) return nullptr;
+  if (first_bits < 1 || first_bits > 8)
+    return PyErr_Format(PyExc_ValueError, "decode_gif_codes: codes have 1 to 8 bits; got %d", first_bits);
+  return PyLong_FromLongLong(decode_gif_codes(static_cast<const uint8_t*>(data.buf), data.len, first_bits,
+                                              static_cast<uint8_t*>(out.buf), out.len));
+}
+
 PyMethodDef functions[] = {
     {"keep_interpreter_lock", keep_interpreter_lock, METH_NOARGS,
      "Runs all kernels under the interpreter lock from now on."},
@@ -171,6 +200,10 @@ PyMethodDef functions[] = {
      "Where to look for the BLAS and LAPACK library, before its first use."},
     {"crc32c", checksum, METH_VARARGS,
      "crc32c(data, start=0): the CRC-32C of bytes, after others of which it is `start`."},
+    {"undo_png_filters", png_filters, METH_VARARGS,
+     "undo_png_filters(lines, filters, step): undoes the filters of lines in place; a pixel has `step` bytes."},
+    {"decode_gif_codes", gif_codes, METH_VARARGS,
+     "decode_gif_codes(data, first_bits, out): how many bytes of LZW codes were written into `out`, or -1."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},
     {nullptr, nullptr, 0, nullptr},
 };

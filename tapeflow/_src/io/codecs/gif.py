@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.types.errors import InvalidArgumentError
 
 _INTERLACED_ROWS = ((0, 8), (4, 8), (2, 4), (1, 2))
@@ -44,46 +45,14 @@ class _Blocks:
         return np.frombuffer(self.take(3 * 2 ** ((flags & 7) + 1)), np.uint8).reshape(-1, 3)
 
 
-def _decompressed(data: bytes, first_size: int, count: int) -> np.ndarray:
-    """LZW: codes of growing size, each the bytes of an earlier one and one byte more."""
-    clear, end = 1 << first_size, (1 << first_size) + 1
-    start = [bytes((i,)) for i in range(clear)] + [b"", b""]
-    table, size, last = list(start), first_size + 1, b""
-    parts: list[bytes] = []
-    length = held = bits = 0
-    for byte in data:
-        held |= byte << bits
-        bits += 8
-        while bits >= size:
-            code = held & ((1 << size) - 1)
-            held >>= size
-            bits -= size
-            if code == clear:
-                table, size, last = list(start), first_size + 1, b""
-                continue
-            if code == end or length >= count:
-                return _padded(parts, count)
-            if code < len(table):
-                entry = table[code]
-            elif code == len(table) and last:
-                entry = last + last[:1]
-            else:
-                raise _bad("a code is used before it is made")
-            parts.append(entry)
-            length += len(entry)
-            if last and len(table) < 4096:
-                table.append(last + entry[:1])
-                if len(table) == 1 << size and size < 12:
-                    size += 1
-            last = entry
-    return _padded(parts, count)
-
-
-def _padded(parts: list[bytes], count: int) -> np.ndarray:
-    whole = b"".join(parts)[:count]
-    if len(whole) < count:
+def _decompressed(data: bytes, first_bits: int, count: int) -> np.ndarray:
+    out = np.empty(count, np.uint8)
+    written = _core.decode_gif_codes(data, first_bits, out)
+    if written < 0:
+        raise _bad("a code is used before it is made")
+    if written < count:
         raise _bad("an image ends too early")
-    return np.frombuffer(whole, np.uint8)
+    return out
 
 
 def _indices(blocks: _Blocks, height: int, width: int, interlaced: bool) -> np.ndarray:
@@ -129,8 +98,11 @@ def read_gif(data: bytes) -> np.ndarray:
             cells = cells[: part.shape[0], : part.shape[1]]
             if cells.size and int(cells[cells != transparent].max(initial=0)) >= len(colors):
                 raise _bad(f"found color index outside of the map in frame {len(frames)}")
-            drawn = cells != transparent
-            part[drawn] = colors[np.where(drawn, cells, 0)][drawn]
+            if transparent is None:
+                part[...] = colors[cells]
+            else:
+                drawn = cells != transparent
+                part[drawn] = colors[cells[drawn]]
             frames.append(canvas)
             transparent = None
         else:

@@ -7,6 +7,7 @@ import zlib
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.types.errors import InvalidArgumentError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -124,47 +125,16 @@ def _unfiltered(lines: bytes, height: int, width: int, channels: int, bits: int)
     if len(lines) < used:
         raise _bad("the data end too early")
     whole = np.frombuffer(lines, np.uint8, used).reshape(height, length + 1)
-    kinds, table = whole[:, 0], whole[:, 1:].copy()
-    if kinds.size and kinds.max() > 4:
-        raise _bad(f"filter {kinds.max()} does not exist")
-    if (kinds > 2).any():
-        table = _undone_by_diagonals(table.reshape(height, -1, step), kinds).reshape(height, length)
-    else:
-        for number, kind in enumerate(kinds):
-            if kind == 1:
-                cells = table[number].reshape(-1, step)
-                np.cumsum(cells, axis=0, dtype=np.uint8, out=cells)
-            elif kind == 2 and number:
-                table[number] += table[number - 1]
+    filters, table = whole[:, 0].copy(), whole[:, 1:].copy()
+    if filters.max(initial=0) > 4:
+        raise _bad(f"filter {filters.max()} does not exist")
+    _core.undo_png_filters(table, filters, step)
     if bits == 16:
         return table.view(">u2").astype(np.uint16).reshape(height, width, channels), used
     if bits == 8:
         return table.reshape(height, width, channels), used
     cells = np.unpackbits(table, axis=1).reshape(height, -1, bits)[:, : width * channels]
     return (cells @ (1 << np.arange(bits)[::-1])).astype(np.uint8).reshape(height, width, channels), used
-
-
-def _undone_by_diagonals(cells: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Undoes all filters at once along diagonals: a cell needs only cells of the two diagonals before its own."""
-    height, width, step = cells.shape
-    # A border of zeros above and to the left; going down and left by one is a stride of `width`.
-    known = np.zeros((height + 1, width + 1, step), np.int32)
-    known[1:, 1:] = cells
-    flat, row_length = known.reshape(-1, step), width + 1
-    for diagonal in range(height + width - 1):
-        top = max(0, diagonal - width + 1)
-        count = min(height - 1, diagonal) - top + 1
-        first = (top + 1) * row_length + diagonal - top + 1
-        here, end = first, first + (count - 1) * width + 1
-        kind = kinds[top : top + count, None]
-        left, up = flat[here - 1 : end - 1 : width], flat[here - row_length : end - row_length : width]
-        corner = flat[here - row_length - 1 : end - row_length - 1 : width]
-        near = left + up - corner
-        to_left, to_up, to_corner = abs(near - left), abs(near - up), abs(near - corner)
-        nearest = np.where((to_left <= to_up) & (to_left <= to_corner), left, np.where(to_up <= to_corner, up, corner))
-        guess = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [0, left, up, (left + up) >> 1], nearest)
-        flat[here:end:width] = (flat[here:end:width] + guess) & 255
-    return known[1:, 1:].astype(np.uint8)
 
 
 def with_channels(pixels: np.ndarray, channels: int, top: int) -> np.ndarray:
