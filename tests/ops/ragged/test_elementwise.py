@@ -119,6 +119,18 @@ def test_dense_operand_must_fit_every_row():
     assert (tf.ragged.constant(_ROWS) + [[1.0], [2.0], [3.0]]).to_list() == [[4.0, -0.5], [], [3.5, 5.0, 7.0]]
 
 
+@pytest.mark.parametrize("rows", [3, None])
+def test_dense_operand_in_a_function(rows):
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None]), tf.TensorSpec([rows, None])])
+    def total(x, y):
+        return x + y
+
+    x = tf.ragged.constant(_ROWS)
+    assert total(x, [[1.0], [2.0], [3.0]]).to_list() == [[4.0, -0.5], [], [3.5, 5.0, 7.0]]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        total(x, tf.ones([3, 3]))
+
+
 def test_operands_of_other_ragged_ranks_are_refused():
     x = tf.ragged.constant([[[1.0], [2.0]], [[3.0]]])
     with pytest.raises(tf.errors.InvalidArgumentError):

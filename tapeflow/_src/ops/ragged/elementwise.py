@@ -9,7 +9,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import assert_equal
-from tapeflow._src.ops.ragged.rows import RaggedRows, row_count
+from tapeflow._src.ops.ragged.rows import RaggedRows
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.elementwise_names import BINARY, BINARY_ASSERTIONS, UNARY
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -33,16 +33,18 @@ def _spread(x: Any, like: RaggedRows) -> Any:
         raise ValueError(f"Unable to broadcast a tensor of shape {dims} to a ragged tensor of rank {rank}")
     columns = []
     for place in range(skip, outer):
-        size = dims[place - skip]
-        column = coordinates[:, place]
-        columns.append(column * 0 if size == 1 else column)
-        if size is not None and size != 1:
-            lengths = like.nested_row_lengths()[place - 1] if place else like.nrows()
-            assert_equal(
-                lengths,
-                cast(size, lengths.dtype),
-                f"Unable to broadcast: dimension size mismatch in dimension {place}",
-            )
+        size, column = dims[place - skip], coordinates[:, place]
+        if size == 1:
+            columns.append(column * 0)
+            continue
+        lengths = like.nested_row_lengths()[place - 1] if place else like.nrows()
+        expected = cast(primitives.Shape(tensor, int64)[place - skip] if size is None else size, lengths.dtype)
+        if size is None:  # a dimension that may turn out to be 1
+            broadcasts = primitives.Equal(expected, cast(1, expected.dtype))
+            column = primitives.SelectV2(broadcasts, column * 0, column)
+            expected = primitives.SelectV2(broadcasts, lengths, expected)
+        columns.append(column)
+        assert_equal(lengths, expected, f"Unable to broadcast: dimension size mismatch in dimension {place}")
     return primitives.GatherNd(tensor, primitives.Pack(columns, 1), 0)
 
 
@@ -64,10 +66,8 @@ def _flat_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Ragg
     """The ragged argument with the rows of the result, and all arguments as they meet its flat values."""
     found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedRows)]
     first = max(found, key=lambda r: r.ragged_rank)
-    broadcasts = False
 
     def inner(value: Any) -> Any:
-        nonlocal broadcasts
         if isinstance(value, RaggedRows):
             if value.ragged_rank != first.ragged_rank or not all(
                 map(same_splits, value.nested_row_splits, first.nested_row_splits)
@@ -79,16 +79,10 @@ def _flat_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Ragg
         tensor = value if _core.is_tensor(value) else convert_to_tensor(value, dtype_hint=first.dtype)
         if tensor.shape.rank <= first.flat_values.shape.rank - 1:
             return value
-        broadcasts = True
         return _spread(tensor, first)
 
     values = [inner(a) for a in args]
     named = {key: inner(v) for key, v in kwargs.items()}
-    if broadcasts:
-        places = cast(np.arange(row_count(first.flat_values)), int64)
-        values = [
-            primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedRows) else v for a, v in zip(args, values)
-        ]
     return first, values, named
 
 

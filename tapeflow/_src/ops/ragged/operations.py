@@ -147,7 +147,8 @@ def _cumsum(
     if isinstance(x.values, RaggedTensor):
         raise ValueError(f"cumsum: along dimension {axis} of a ragged tensor the rows must be plain; got {x.shape}")
     sums = primitives.Cumsum(x.to_tensor(), axis, exclusive, reverse)
-    return x.with_values(RaggedTensor.from_tensor(sums, lengths=x.row_lengths()).values)
+    result = RaggedTensor.from_tensor(sums, lengths=x.row_lengths())
+    return x.with_values(result.values) if axis else result
 
 
 def _matmul(

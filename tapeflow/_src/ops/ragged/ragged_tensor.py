@@ -249,7 +249,10 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             return expand_dims(self._item(rest), 0)
         if isinstance(first, builtins.slice):
             whole = first == builtins.slice(None)
-            picked = self if whole else gather_rows(self, row_positions(self._row_splits)[first])
+            picked = self
+            if not whole:
+                found = gather_rows(self, row_positions(self._row_splits)[first])
+                picked = RaggedTensor(found.values, found.row_splits, self._uniform_row_length)
             return picked._inner_item(rest) if rest else picked
         if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
             splits = self._row_splits

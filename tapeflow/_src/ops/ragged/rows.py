@@ -430,7 +430,7 @@ def gather_rows(x: Any, rows: Any) -> Any:
     starts = primitives.GatherV2(x.row_splits, flat, 0, 0)
     lengths = primitives.GatherV2(x.row_splits, flat + 1, 0, 0) - starts
     values = gather_rows(x.values, spans(starts, lengths))
-    result = type(x)(values, splits_from_lengths(lengths), x._uniform_row_length)
+    result = type(x)(values, splits_from_lengths(lengths))
     if positions.shape.rank == 0:
         return values
     return result
