@@ -150,3 +150,13 @@ def test_gradient_of_abs():
     with tf.GradientTape() as tape:
         y = tf.reduce_sum(tf.abs(tf.RaggedTensor.from_row_splits(values, [0, 2, 2, 3])))
     np.testing.assert_array_equal(tape.gradient(y, values), [1.0, -1.0, 1.0])
+
+
+def test_gradient_of_a_product_with_a_dense_tensor_is_sparse():
+    values = tf.constant([3.0, -1.5, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        y = tf.RaggedTensor.from_row_splits(values, [0, 2, 2, 3]) * tf.constant([[1.0], [2.0], [3.0]])
+    dx = tape.gradient(y.flat_values, values)
+    assert isinstance(dx, tf.IndexedSlices)
+    np.testing.assert_array_equal(tf.convert_to_tensor(dx), [1.0, 1.0, 3.0])

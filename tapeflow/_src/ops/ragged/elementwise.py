@@ -9,6 +9,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import assert_equal
+from tapeflow._src.ops.ragged.row_splits import numbers_below
 from tapeflow._src.ops.ragged.rows import RaggedRows
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.elementwise_names import BINARY, BINARY_ASSERTIONS, UNARY
@@ -66,8 +67,10 @@ def _flat_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Ragg
     """The ragged argument with the rows of the result, and all arguments as they meet its flat values."""
     found = [a for a in (*args, *kwargs.values()) if isinstance(a, RaggedRows)]
     first = max(found, key=lambda r: r.ragged_rank)
+    broadcasts = False
 
     def inner(value: Any) -> Any:
+        nonlocal broadcasts
         if isinstance(value, RaggedRows):
             if value.ragged_rank != first.ragged_rank or not all(
                 map(same_splits, value.nested_row_splits, first.nested_row_splits)
@@ -79,10 +82,16 @@ def _flat_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Ragg
         tensor = value if _core.is_tensor(value) else convert_to_tensor(value, dtype_hint=first.dtype)
         if tensor.shape.rank <= first.flat_values.shape.rank - 1:
             return value
+        broadcasts = True
         return _spread(tensor, first)
 
     values = [inner(a) for a in args]
     named = {key: inner(v) for key, v in kwargs.items()}
+    if broadcasts:  # the gradient of the flat values is then an IndexedSlices, as TensorFlow's
+        places = numbers_below(primitives.Shape(first.flat_values, int64)[0])
+        values = [
+            primitives.GatherV2(v, places, 0, 0) if isinstance(a, RaggedRows) else v for a, v in zip(args, values)
+        ]
     return first, values, named
 
 
