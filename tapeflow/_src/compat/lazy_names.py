@@ -110,7 +110,7 @@ public_later(
     )),
 )  # fmt: skip
 
-for _path in ("keras", "losses", "metrics", "optimizers", "initializers"):
+for _path in ("keras", "compat.v1.keras", "losses", "metrics", "optimizers", "initializers"):
     package_later(_path, "tapeflow._src.compat.tensorflow.keras")
 package_later("array_api", "tapeflow._src.array_api.loading")
 

@@ -7,7 +7,7 @@ import sys
 PROGRAM = """
 import tapeflow as tf
 try:
-    print(tf.keras.layers.marker, tf.losses.marker)
+    print(tf.keras.layers.marker, tf.losses.marker, tf.compat.v1.keras.marker)
 except ModuleNotFoundError as error:
     print(error.name)
 """
@@ -22,10 +22,11 @@ def test_the_environment_chooses_keras_2(tmp_path):
     (tmp_path / "empty").mkdir()
     assert _printed(tmp_path / "empty") == "tf_keras"  # it is not installed
     package = tmp_path / "tf_keras"
-    for path in (".", "api", "api/_v2", "api/_v2/keras"):
+    for path in (".", "api", "api/_v1", "api/_v1/keras", "api/_v2", "api/_v2/keras"):
         (package / path).mkdir(exist_ok=True)
         (package / path / "__init__.py").write_text("")
     (package / "api/_v2/keras/__init__.py").write_text("from tf_keras.api._v2.keras import layers, losses")
     (package / "api/_v2/keras/layers.py").write_text("marker = 'layers of Keras 2'")
     (package / "api/_v2/keras/losses.py").write_text("marker = 'losses of Keras 2'")
-    assert _printed(tmp_path) == "layers of Keras 2 losses of Keras 2"
+    (package / "api/_v1/keras/__init__.py").write_text("marker = 'v1 names'")
+    assert _printed(tmp_path) == "layers of Keras 2 losses of Keras 2 v1 names"

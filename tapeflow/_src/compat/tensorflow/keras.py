@@ -13,6 +13,7 @@ from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 _BACKEND = "KERAS_BACKEND"
 _TF_KERAS = "keras._tf_keras.keras"  # Keras with the legacy names of `tf.keras`
 _LEGACY, _LEGACY_KERAS = "TF_USE_LEGACY_KERAS", "tf_keras.api._v2.keras"  # Keras 2, if the environment asks for it
+_V1, _LEGACY_KERAS_V1 = "compat.v1.keras", "tf_keras.api._v1.keras"  # with the v1 names, which Keras 3 does not have
 
 
 def _uses_legacy_keras() -> bool:
@@ -45,7 +46,7 @@ def load(path: str) -> ModuleType:
             '`import keras`, or set KERAS_BACKEND to "tensorflow".',
             name="keras",
         )
-    return importlib.import_module(_TF_KERAS if path == "keras" else f"{_TF_KERAS}.{path}")
+    return importlib.import_module(_TF_KERAS if path in ("keras", _V1) else f"{_TF_KERAS}.{path}")
 
 
 def _load_legacy(path: str) -> ModuleType:
@@ -55,6 +56,8 @@ def _load_legacy(path: str) -> ModuleType:
             name="tf_keras",
         )
     install_as_tensorflow()
+    if path == _V1:
+        return importlib.import_module(_LEGACY_KERAS_V1)
     return importlib.import_module(_LEGACY_KERAS if path == "keras" else f"{_LEGACY_KERAS}.{path}")
 
 
