@@ -97,6 +97,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     if not -rank <= axis < rank:
         raise ValueError(f"concat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
     axis %= rank
+    if rank == 1:
+        return primitives.ConcatV2(parts, 0)  # nothing to be ragged
     ragged = [_as_ragged(x) for x in parts]
     if axis == 0:
         rows = [x.values for x in ragged]
