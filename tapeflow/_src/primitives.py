@@ -35,17 +35,9 @@ indexing_functions = {
     if facts["indexes"]
 }
 
-# The entries outside the elementwise families of which each element depends on those in its place alone.
-_BY_ELEMENT = {
-    "Betainc", "Bitcast", "Cast", "CheckNumerics", "Complex", "ComplexAbs", "Identity", "Imag", "LeakyRelu",
-    "LeakyReluGrad", "Real", "SelectV2", "StopGradient", "StraightThrough",
-}  # fmt: skip
-# The elementwise primitives, those of `raw_ops` included.
+# The primitives of the elementwise families, those of `raw_ops` included.
 elementwise_functions = {
-    function
-    for operation, *functions, _, facts in _rows
-    for function in functions
-    if facts["family"] in ("unary", "binary") or operation in _BY_ELEMENT
+    function for _, *functions, _, facts in _rows for function in functions if facts["family"] in ("unary", "binary")
 }
 
 

@@ -40,7 +40,7 @@ class GraphTape:
         """Constants: dtype, number of elements, the first and the last eight bytes."""
         leaves: dict[int, Any] = {}
         for operation in getattr(self._graph, "get_operations", list)()[:_MOST_NODES]:
-            index = self._index_of(operation.outputs[0]) if operation.type == "Const" else None
+            index = self._index_of(operation.outputs[0]) if operation.outputs and not operation.inputs else None
             value = None if index is None else get_static_value(operation.outputs[0])
             if index is not None and isinstance(value, np.ndarray | np.generic):
                 data = np.asarray(value).tobytes()

@@ -38,8 +38,8 @@ def _rows(graph: Any) -> list[_Row]:
 
 def _variables(graph: Any) -> dict[int, Any]:
     """The variable that a node reads or assigns, by the node's number."""
-    held = {n[6]: n[2][0][1] for n in _core.graph_data(graph)[2] if n[0] in ("ReadVariableOp", "AssignVariableOp")}
-    return {number: variable for number, variable in held.items() if isinstance(variable, Variable)}
+    first_parameter = {node[6]: node[2][0][1] for node in _core.graph_data(graph)[2] if node[2]}
+    return {number: value for number, value in first_parameter.items() if isinstance(value, Variable)}
 
 
 def _kind(tensor: Any) -> str:

@@ -99,7 +99,7 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None]]:
 
 def _is_constant(flow: Flow, value: int) -> bool:
     made = flow.maker.get(value)
-    fed = made is not None and made.short_name in ("placeholder", "Placeholder")
+    fed = made is not None and made.short_name.lower() == "placeholder"
     return fed or value in flow.leaves or (made is not None and made.event != "record")
 
 
@@ -113,7 +113,7 @@ def _sign_of(flow: Flow, value: int, depth: int = 8) -> int | None:
     if made is None:
         return 1
     name = made.short_name
-    if name in ("placeholder", "Placeholder"):
+    if name.lower() == "placeholder":
         return 1
     if (made.event == "record" and name not in ("cast", "identity", "reshape")) or depth == 0:
         return None

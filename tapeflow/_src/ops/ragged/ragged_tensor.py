@@ -320,7 +320,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         if _has_rule(function, name, args[0] if args else next(iter(kwargs.values()))):
             staged = _operation_by_name[name]
             return NotImplemented if function is staged else staged(*args, **kwargs)
-        if name in ("gather", "GatherV2"):
+        if name in ("gather", primitives.GatherV2.__name__):
             given = args if name == "gather" else (*args[:2], None, *args[2:4])
             found = NotImplemented if isinstance(given[0], RaggedTensor) else _gather_at(*given, **kwargs)
             return _operation_by_name["gather"](*given, **kwargs) if found is NotImplemented else found
