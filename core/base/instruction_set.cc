@@ -1,23 +1,52 @@
 // Asking the processor, once.
 #include "base/instruction_set.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace tapeflow {
 namespace {
+
+#if defined(__x86_64__)
+// What the processor has and the system saves when it switches threads. Asked of the processor itself, because the
+// compilers' builtins need a library that not every one of them links.
+struct Features {
+  bool avx2 = false, avx512 = false, avx512_bf16 = false;
+};
+
+Features ask() {
+  Features found;
+  uint32_t a, b, c, d, state, upper;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return found;
+  const bool fma_and_f16c = (c & bit_FMA) && (c & bit_F16C);
+  __asm__("xgetbv" : "=a"(state), "=d"(upper) : "c"(0));
+  constexpr uint32_t ymm = 0x6, zmm = 0xe6;  // of XCR0: the registers that are saved
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return found;
+  found.avx2 = (state & ymm) == ymm && fma_and_f16c && (b & bit_AVX2);
+  constexpr uint32_t sets = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+  found.avx512 = found.avx2 && (state & zmm) == zmm && (b & sets) == sets;
+  constexpr uint32_t bf16 = 1 << 5;
+  found.avx512_bf16 = found.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bf16);
+  return found;
+}
+
+const Features& features() {
+  static const Features found = ask();
+  return found;
+}
+#endif
 
 InstructionSet choose() {
 #if defined(__x86_64__)
   const char* wish = std::getenv("TAPEFLOW_ISA");
   auto wanted = [wish](const char* name) { return !wish || !std::strcmp(wish, name); };
-  __builtin_cpu_init();
-  const bool has_avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_avx512 && wanted("avx512")) return InstructionSet::avx512;
-  if (has_avx2 && (wanted("avx2") || wanted("avx512"))) return InstructionSet::avx2;
+  if (features().avx512 && wanted("avx512")) return InstructionSet::avx512;
+  if (features().avx2 && (wanted("avx2") || wanted("avx512"))) return InstructionSet::avx2;
 #endif
   return InstructionSet::baseline;
 }
@@ -27,6 +56,14 @@ InstructionSet choose() {
 InstructionSet instruction_set() {
   static const InstructionSet chosen = choose();
   return chosen;
+}
+
+bool has_avx512_bf16() {
+#if defined(__x86_64__)
+  return instruction_set() == InstructionSet::avx512 && features().avx512_bf16;
+#else
+  return false;
+#endif
 }
 
 }  // namespace tapeflow

@@ -122,8 +122,7 @@ void multiply_rows(int64_t m, int64_t pairs, Words a, const uint32_t* b, uint16_
 }  // namespace
 
 bool multiplies_bfloat16() {
-  static const bool has =
-      instruction_set() == InstructionSet::avx512 && (__builtin_cpu_init(), __builtin_cpu_supports("avx512bf16"));
+  static const bool has = has_avx512_bf16();
   return has;
 }
 
