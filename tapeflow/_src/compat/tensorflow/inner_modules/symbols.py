@@ -1,7 +1,11 @@
-"""The public name of a function or class, and the function or class of a name: `tensorflow.python.util.tf_export`."""
+"""The public name of a function or class, and the function or class of a name: `tensorflow.python.util.tf_export`.
+
+Also which names a module of a library shows.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -97,3 +101,13 @@ def deprecated_endpoints(*args: str) -> Callable[[Symbol], Symbol]:
         return func
 
     return note
+
+
+def remove_undocumented(
+    module_name: str, allowed_exception_list: Sequence[str] | None = None, doc_string_modules: Any = None
+) -> None:
+    """Takes away the names of a module that are neither private nor allowed."""
+    module = sys.modules[module_name]
+    allowed = set(allowed_exception_list or ())
+    for name in [name for name in vars(module) if not name.startswith("_") and name not in allowed]:
+        delattr(module, name)

@@ -38,10 +38,10 @@ from tapeflow._src.compat.tensorflow.inner_modules.convolution import Convolutio
 from tapeflow._src.compat.tensorflow.inner_modules.library_table import names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
 from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module, raw_path_by_function
-from tapeflow._src.compat.tensorflow.inner_modules.module_names import remove_undocumented
 from tapeflow._src.compat.tensorflow.inner_modules.operators import add_operators, make_composite_tensor
 from tapeflow._src.compat.tensorflow.inner_modules.random_values import parameterized_truncated_normal
 from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
+from tapeflow._src.compat.tensorflow.inner_modules.symbols import remove_undocumented
 from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transformer
 from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
 from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_slice, dynamic_update_slice
