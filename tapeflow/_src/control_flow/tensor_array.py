@@ -173,7 +173,7 @@ class TensorArray:
 
     def _buffer_shapes(self) -> list[TensorShape]:
         """The shapes that the tensors of the buffer keep while a loop writes to it."""
-        first = None if self._dynamic_size or self._buffer is not None else len(self._tensors)
+        first = None if self._dynamic_size else self._known_length()
         if not self._is_even():
             return [TensorShape([first, None]), uneven_list.shapes_shape(first)]
         if not self._element_shape.is_fully_defined():
