@@ -140,24 +140,22 @@ PyObject* set_library_path(PyObject*, PyObject* directories) {
 }
 PyObject* instruction_set(PyObject*, PyObject*) { return PyUnicode_FromString(vector_isa()); }
 
-PyObject* checksum(PyObject*, PyObject* args) {
-  Py_buffer data;
-  unsigned int start = 0;
-  if (!PyArg_ParseTuple(args, "y*|I:crc32c", &data, &start)) return nullptr;
-  const uint32_t crc = crc32c(data.buf, size_t(data.len), start);
-  PyBuffer_Release(&data);
-  return PyLong_FromUnsignedLong(crc);
-}
-
-// The memory of an object, until the end of the block.
-struct Buffer : Py_buffer {
-  ~Buffer() { PyBuffer_Release(this); }
+// The bytes of an argument, until the end of the block.
+struct Bytes : Py_buffer {
+  Bytes() : Py_buffer{} {}
+  ~Bytes() { PyBuffer_Release(this); }
 };
 
+PyObject* checksum(PyObject*, PyObject* args) {
+  Bytes data;
+  unsigned int start = 0;
+  if (!PyArg_ParseTuple(args, "y*|I:crc32c", &data, &start)) return nullptr;
+  return PyLong_FromUnsignedLong(crc32c(data.buf, size_t(data.len), start));
+}
+
 PyObject* png_filters(PyObject*, PyObject* args) {
-  Buffer lines, filters;
+  Bytes lines, filters;
   long long step;
-  lines.obj = filters.obj = nullptr;
   if (!PyArg_ParseTuple(args, "w*y*L:undo_png_filters", &lines, &filters, &step)) return nullptr;
   if (filters.len == 0 || lines.len % filters.len != 0 || step <= 0)
     return PyErr_Format(PyExc_ValueError, "undo_png_filters: the lines must be as many as the filters");
@@ -167,9 +165,8 @@ PyObject* png_filters(PyObject*, PyObject* args) {
 }
 
 PyObject* gif_codes(PyObject*, PyObject* args) {
-  Buffer data, out;
+  Bytes data, out;
   int first_bits;
-  data.obj = out.obj = nullptr;
   if (!PyArg_ParseTuple(args, "y*iw*:decode_gif_codes", &data, &first_bits, &out)) return nullptr;
   if (first_bits < 1 || first_bits > 8)
     return PyErr_Format(PyExc_ValueError, "decode_gif_codes: codes have 1 to 8 bits; got %d", first_bits);
