@@ -150,6 +150,7 @@ struct Op {
   bool calls_python = false;     // its kernel is a Python function
   bool custom_gradient = false;  // gives its first inputs; only its rule does something
   bool copies_elements = false;  // a NaN in its result was in an input
+  bool elementwise = false;      // each element of its result depends on the elements in that place alone
 
   // ---- transformations
   // While tracing: replaces the call by other operations, once the shapes that they need are known, and sets call.out.

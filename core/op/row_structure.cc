@@ -7,8 +7,10 @@
 namespace tapeflow {
 namespace {
 
-// A number that stands for any element of an input; the element itself if all are the same.
+// A number that stands for any element of an input; the element itself if all are the same. Conditions: both values, by
+// the sign of the number.
 Tensor sample_of(const Tensor& t, double number) {
+  if (t.dtype() == DType::boolean) number = number > 0;
   if (t.symbolic() || t.size() == 0) return Tensor::number(t.dtype(), number);
   const size_t width = size_of(t.dtype());
   const char* p = static_cast<const char*>(t.raw());
@@ -37,11 +39,6 @@ bool keeps_zeros(const Call& call, std::span<const bool> by_row) {
     }
   }
   return true;
-}
-
-bool is_elementwise(const Op& op) {
-  return op.element_loops || op.float_unary || op.float_binary || (op.family && std::strcmp(op.family, "unary") == 0) ||
-         (op.family && std::strcmp(op.family, "binary") == 0);
 }
 
 // Inputs that are by row have the rank and the first dimension of the result.
@@ -77,7 +74,7 @@ RowStructure row_structure(const Call& call, std::span<const bool> by_row, std::
   if (known.view == ViewKind::always) return only_first ? RowStructure::separate : RowStructure::mixed;
   if (!rows_meet(call, by_row)) return RowStructure::mixed;
   if (known.is_broadcast) return RowStructure::separate;
-  return is_elementwise(call.op) && keeps_zeros(call, by_row) ? RowStructure::separate : RowStructure::mixed;
+  return call.op.elementwise && keeps_zeros(call, by_row) ? RowStructure::separate : RowStructure::mixed;
 }
 
 }  // namespace tapeflow

@@ -247,6 +247,7 @@ template <DTypes Set, class F, class Fast, class Rule> const Op& unary(F, Fast, 
   op.rule_needs_no_shapes = [](const RuleContext&) { return true; };
   op.batch = batch_leading;
   op.family = "unary";
+  op.elementwise = true;
   return define(std::move(op));
 }
 template <DTypes Set, class F, class Fast, class Rule>
@@ -279,6 +280,7 @@ const Op& binary(F, Fast, RuleA, RuleB, Op op) {
   }
   op.batch = batch_broadcasting;
   op.family = "binary";
+  op.elementwise = true;
   return define(std::move(op));
 }
 template <DTypes Set, int64_t Grain = kCheapGrain, class F, class Fast, class RuleA, class RuleB>

@@ -189,11 +189,11 @@ void update_variable(VariableBody& v, PyObject* value, Update update) {
     return;
   }
   if (!t.computed() && dies_with_call(value, t)) {
-    if (update == Update::assign) {  // it may go on waiting: often the next statement reads it
+    if (update == Update::assign) {  // it may stay lazy: often the next statement reads it
       v.value = std::move(t);
       return;
     }
-    let_die(t);
+    mark_temporary(t);
   }
   apply_update(v, t, update);
 }

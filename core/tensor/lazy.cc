@@ -42,7 +42,7 @@ class Expression {
   void compute() {
     for (int i = 0; i < count_; ++i) {
       Member& m = operations_[i];
-      if (i + 1 < count_ && (m.body->references <= m.uses || m.lazy->dying)) continue;
+      if (i + 1 < count_ && (m.body->references <= m.uses || m.lazy->temporary)) continue;
       m.buffer = take_over(i);
       if (!m.buffer) m.buffer = allocate_buffer(size_t(size_) * sizeof(float));
     }
@@ -159,8 +159,8 @@ void drop_lazy(TensorBody* body) {
   body->buffer->drop();
 }
 
-void let_die(const Tensor& t) {
-  if (Lazy* p = lazy_of(t.body())) p->dying = true;
+void mark_temporary(const Tensor& t) {
+  if (Lazy* p = lazy_of(t.body())) p->temporary = true;
 }
 
 void compute(TensorBody* root) {

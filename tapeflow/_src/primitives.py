@@ -35,9 +35,9 @@ indexing_functions = {
     if facts["indexes"]
 }
 
-# The primitives of the elementwise families, those of `raw_ops` included.
+# The elementwise primitives, those of `raw_ops` included.
 elementwise_functions = {
-    function for _, *functions, _, facts in _rows for function in functions if facts["family"] in ("unary", "binary")
+    function for _, *functions, _, facts in _rows for function in functions if facts["elementwise"]
 }
 
 

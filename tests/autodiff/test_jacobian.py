@@ -72,7 +72,7 @@ def test_any_operation_inside(function):
     np.testing.assert_allclose(jacobian(function, X), np.diag(np.cos(X)), rtol=1e-6)
 
 
-# ---------------------------------------------------------------------------------------------------- many rows at once
+# ---------------------------------------------------------------------------------------------- batched backward pass
 
 FIVE = tf.constant([[0.1, -0.4, 0.7, 1.2, -0.9]])
 FILTER = tf.constant(np.random.default_rng(0).normal(size=(2, 2, 1, 3)).astype("float32"))
@@ -289,3 +289,24 @@ def test_rows_one_by_one_in_a_function_need_no_persistent_tape():
 
     rows, batch = both(tf.constant([[1.0, 2.0]]))
     assert rows.numpy().tolist() == batch.numpy().tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
+@pytest.mark.parametrize("other", [0.0, -2.0])
+def test_per_example_losses_that_select_by_a_condition(other):
+    """A row of zeros stays one through `where` only if what it does not choose is zero."""
+    x = tf.constant(np.random.default_rng(2).normal(size=(6, 3)).astype("float32"))
+    kept = tf.constant([True, False, True, True, False, True])
+    w = tf.Variable([[0.5], [-1.0], [2.0]])
+
+    @tf.function
+    def found():
+        with tf.GradientTape(persistent=True) as tape:
+            losses = tf.where(kept, tf.squeeze(tf.square(tf.where(kept[:, None], x @ w, other * w[0])), 1), w[1, 0])
+        return losses, tape.jacobian(losses, w)
+
+    with tf.GradientTape(persistent=True) as tape:
+        losses = tf.where(kept, tf.squeeze(tf.square(tf.where(kept[:, None], x @ w, other * w[0])), 1), w[1, 0])
+        elements = tf.unstack(losses)
+    expected = np.stack([tape.gradient(e, w).numpy() for e in elements])
+    np.testing.assert_allclose(tape.jacobian(losses, w), expected, rtol=1e-5)
+    np.testing.assert_allclose(found()[1], expected, rtol=1e-5)

@@ -95,6 +95,7 @@ const Op& cast_op = define(Op{
           });
           return loops;
         },
+    .elementwise = true,
     .keeps_sparse = true,
     .batch = batch_leading,
     .elements = Elements::of_input,

@@ -20,6 +20,7 @@ const Op& identity_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
     .copies_elements = true,
+    .elementwise = true,
     .keeps_sparse = true,
     .batch = batch_leading,
     .elements = Elements::of_input,
@@ -44,6 +45,7 @@ const Op& stop_gradient_op = define(Op{
     .makes_outputs = true,
     .gradient = Gradient::none,
     .copies_elements = true,
+    .elementwise = true,
     .batch = batch_leading,
     .names = {"stop_gradient"},
     .doc = R"(The same elements, through which no gradient flows.
@@ -80,6 +82,7 @@ const Op& straight_through_op = define(Op{
           if (c.wants(0)) c.set(0, c.dy());
         },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .elementwise = true,
     .batch = batch_leading,
 });
 
@@ -120,6 +123,7 @@ const Op& check_numerics_op = define(Op{
           c.set(0, run(c.op, {c.dy()}, {Param(message)}));
         },
     .jvp = [](RuleContext& c) { c.set(0, c.x_dot(0)); },
+    .elementwise = true,
     .batch = batch_leading,
     .names = {"debugging.check_numerics"},
     .doc = R"(`tensor`, if it holds neither NaN nor infinity; an InvalidArgumentError with `message` otherwise.
@@ -173,6 +177,7 @@ const Op& bitcast_op = define(Op{
         },
     .makes_outputs = true,
     .gradient = Gradient::none,
+    .elementwise = true,
     .batch = batch_leading,
     .names = {"bitcast"},
     .doc = R"(The same bytes read as another type, `type`.

@@ -328,6 +328,7 @@ const Op& squared_difference_op = define(Op{
     .keep = keep_input(0) | keep_input(1),
     .float_binary = &family::FastBinary<decltype(fast_squared_difference), float>::loops,
     .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference)>,
+    .elementwise = true,
     .names = {"math.squared_difference"},
     .doc = R"(`(x - y)` times its conjugate.
 
@@ -451,6 +452,7 @@ const Op& complex_abs_op = define(Op{
     .kernel = family::unary_kernel<complexes, decltype(magnitude), NoFast>,
     .vjp = [](RuleContext& c) { c.set(0, complex_abs_vjp(c.x(0), c.y(), c.dy())); },
     .keep = keep_input(0) | keep_output(0),
+    .elementwise = true,
     .batch = batch_leading,
 });
 
@@ -487,6 +489,7 @@ const Op& sign_op = define(Op{
     .keep = keep_input(0),
     .float_unary = family::fast_unary_loop<decltype(fast_sign), float>(),
     .element_loops = family::unary_loops<numbers, decltype(sign_of), decltype(fast_sign)>,
+    .elementwise = true,
     .names = {"math.sign", "sign"},
     .doc = R"(-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.
 

@@ -256,6 +256,7 @@ const Op& select_op = define(Op{
             by_size(operand, [&]<class T>(T*) { loops.choice = &choice_loops<T>; });
           return loops;
         },
+    .elementwise = true,
     .batch = batch_broadcasting,
     .non_finite = {nullptr, "Both branches of tf.where have gradients, and 0 * inf is NaN: choose the argument first."},
 });

@@ -17,6 +17,7 @@ const Op& real_op = define(Op{
     .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.real(); }), NoFast>,
     .vjp = [](RuleContext& c) { c.set(0, complex_number(c.dy(), zeros_like(c.dy()))); },
     .jvp = [](RuleContext& c) { c.set(0, real_part(c.x_dot(0))); },
+    .elementwise = true,
     .batch = batch_leading,
 });
 const Op& imag_op = define(Op{
@@ -26,6 +27,7 @@ const Op& imag_op = define(Op{
     .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.imag(); }), NoFast>,
     .vjp = [](RuleContext& c) { c.set(0, complex_number(zeros_like(c.dy()), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, imaginary_part(c.x_dot(0))); },
+    .elementwise = true,
     .batch = batch_leading,
 });
 constexpr auto make_complex = [](auto re, auto im) { return std::complex<decltype(re)>(re, im); };
@@ -46,6 +48,7 @@ const Op& complex_op = define(Op{
           if (c.wants(0)) c.set(0, unbroadcast(real_part(c.dy()), c.shape(0)));
           if (c.wants(1)) c.set(1, unbroadcast(imaginary_part(c.dy()), c.shape(1)));
         },
+    .elementwise = true,
     .batch = batch_broadcasting,
     .names = {"dtypes.complex", "complex"},
     .doc = R"(Complex numbers from their real and imaginary parts.

@@ -240,6 +240,7 @@ const Op& equal_as_number_op = []() -> const Op& {
     return operand == DType::float32 ? floats : operand == DType::float64 ? doubles : ElementLoops{};
   };
   op.gradient = Gradient::none;
+  op.elementwise = true;
   op.family = "binary";
   return define(std::move(op));
 }();

@@ -188,6 +188,7 @@ const Op& betainc_op = define(Op{
           c.set(2, unbroadcast(multiply(c.dy(), exp(subtract(power, log_beta))), c.shape(2)));
         },
     .keep = keep_all_inputs,
+    .elementwise = true,
     .names = {"math.betainc"},
     .doc = R"(Regularized incomplete beta function I_x(a, b); `a`, `b` and `x` have one shape, or are scalars.
 

@@ -139,6 +139,7 @@ const Op& leaky_relu_op = define(Op{
     .vjp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.dy(), c.x(0), c.params)); },
     .jvp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.x_dot(0), c.x(0), c.params)); },
     .keep = keep_input(0),
+    .elementwise = true,
     .batch = batch_leading,
 });
 const Op& leaky_relu_grad_op = define(Op{
@@ -170,6 +171,7 @@ const Op& leaky_relu_grad_op = define(Op{
           if (c.wants(1)) c.set(1, zeros(c.dtype(1), c.shape(1)));
         },
     .keep = keep_input(1),
+    .elementwise = true,
     .batch = batch_leading,
 });
 Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p) {

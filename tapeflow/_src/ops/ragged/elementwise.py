@@ -18,15 +18,6 @@ from tapeflow._src.types.errors import InvalidArgumentError
 # `log_softmax` stands among TensorFlow's elementwise names, but its elements depend on their row.
 _COMPOSITIONS = {path.rpartition(".")[2] for path in (*UNARY, *BINARY, *BINARY_ASSERTIONS)} - {"log_softmax"}
 _COMPOSITIONS |= {"dropout", "one_hot", "swish"}
-# The primitives outside the elementwise families of which each element depends on those in its place alone.
-_BY_ELEMENT = {
-    function.__name__
-    for function in (
-        *(primitives.Betainc, primitives.Bitcast, primitives.Cast, primitives.CheckNumerics, primitives.Complex),
-        *(primitives.ComplexAbs, primitives.Identity, primitives.Imag, primitives.LeakyRelu, primitives.LeakyReluGrad),
-        *(primitives.Real, primitives.SelectV2, primitives.StopGradient, primitives.StraightThrough),
-    )
-}
 
 
 def _spread(x: Any, like: RaggedRows) -> Any:
@@ -116,7 +107,7 @@ def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def is_elementwise(function: Any) -> bool:
     """Whether an operation computes each element from those in its place alone: by its entry, or by its public name."""
     if isinstance(function, _core.OpFunction):
-        return function in primitives.elementwise_functions or function.__name__ in _BY_ELEMENT
+        return function in primitives.elementwise_functions
     return isinstance(function, _core.Composition) and function.__name__ in _COMPOSITIONS
 
 
