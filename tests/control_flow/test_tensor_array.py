@@ -238,7 +238,7 @@ def test_positions_in_a_list_that_are_not_known():
 
 
 def test_a_staged_loop_fills_a_buffer():
-    """Tracing does not go over the elements, so that loops over many rows begin at once and Ctrl-C ends them."""
+    """Tracing does not go over the elements, so that loops over 10**7 rows begin at once and Ctrl-C ends them."""
     with tf.Graph().as_default():
         array = tf.TensorArray._of_loop(tf.float32, 1_000, [2])
         assert array._tensors == []

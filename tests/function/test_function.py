@@ -474,14 +474,14 @@ def test_explain_retrace():
     assert function.experimental_get_tracing_count() == 2
 
 
-def test_text_and_picture():
+def test_text_and_drawing():
     function = tf.function(lambda x: tf.reduce_sum(x * x))
     text = function.experimental_get_compiler_ir(tf.ones([3]))(stage="hlo")
     assert "Mul(%0, %0) : float32[3]" in text
     assert "test_function.py" in text
-    picture = function.graph_svg()
-    assert picture.startswith("<svg")
-    assert picture.count("<rect") == 3
+    drawing = function.graph_svg()
+    assert drawing.startswith("<svg")
+    assert drawing.count("<rect") == 3
 
 
 def test_errors_in_branches_and_loops_end_at_the_users_line():

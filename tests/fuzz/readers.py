@@ -13,7 +13,7 @@ import numpy as np
 
 import tapeflow as tf
 
-PICTURE = tf.constant(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+IMAGE = tf.constant(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
 
 
 def _example() -> bytes:
@@ -127,11 +127,11 @@ def readers() -> dict[str, tuple[bytes, Callable[[bytes], Any]]]:
     )
     lines = lambda path: [x.numpy() for x in tf.data.TFRecordDataset(path)]  # noqa: E731
     return {
-        "decode_png": (tf.io.encode_png(PICTURE).numpy(), tf.io.decode_png),
-        "decode_jpeg": (tf.io.encode_jpeg(PICTURE).numpy(), tf.io.decode_jpeg),
-        "decode_image": (tf.io.encode_png(PICTURE).numpy(), tf.io.decode_image),
+        "decode_png": (tf.io.encode_png(IMAGE).numpy(), tf.io.decode_png),
+        "decode_jpeg": (tf.io.encode_jpeg(IMAGE).numpy(), tf.io.decode_jpeg),
+        "decode_image": (tf.io.encode_png(IMAGE).numpy(), tf.io.decode_image),
         "decode_wav": (tf.audio.encode_wav(sound, 8000).numpy(), tf.audio.decode_wav),
-        "parse_tensor": (tf.io.serialize_tensor(PICTURE).numpy(), lambda data: tf.io.parse_tensor(data, tf.uint8)),
+        "parse_tensor": (tf.io.serialize_tensor(IMAGE).numpy(), lambda data: tf.io.parse_tensor(data, tf.uint8)),
         "parse_example": (_example(), parse),
         "decode_csv": (b'1,"a b",2.5', lambda data: tf.io.decode_csv(data, [0, "", 0.0])),
         "decode_raw": (b"\0" * 16, lambda data: tf.io.decode_raw(data, tf.float32)),

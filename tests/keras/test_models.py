@@ -53,13 +53,13 @@ def test_stateless_call(keras):
 
 
 def test_augmentation(keras):
-    pictures = np.sin(np.arange(32 * 144, dtype=np.float32)).reshape(32, 12, 12, 1)[:2]
+    images = np.sin(np.arange(32 * 144, dtype=np.float32)).reshape(32, 12, 12, 1)[:2]
     for layer, expected in (
         (keras.layers.RandomFlip(seed=1), [0.363443, 0.505645]),
         (keras.layers.RandomRotation(0.2, seed=1), [-4.074799, -1.039629]),
         (keras.layers.Dropout(0.5, seed=3), [-0.756325, -3.325337]),
     ):
-        np.testing.assert_allclose(np.sum(layer(pictures, training=True), (1, 2, 3)), expected, atol=3e-5)
+        np.testing.assert_allclose(np.sum(layer(images, training=True), (1, 2, 3)), expected, atol=3e-5)
 
 
 def test_preprocessing(keras):

@@ -160,8 +160,8 @@ def test_convolutions(keras):
         ]
     )
     model.compile("rmsprop", "sparse_categorical_crossentropy")
-    pictures = np.sin(np.arange(32 * 144, dtype=np.float32)).reshape(32, 12, 12, 1)
-    found = history(model, pictures, np.arange(32) % 3, batch_size=8)["loss"]
+    images = np.sin(np.arange(32 * 144, dtype=np.float32)).reshape(32, 12, 12, 1)
+    found = history(model, images, np.arange(32) % 3, batch_size=8)["loss"]
     np.testing.assert_allclose(found, [1.962837, 2.057165, 1.791081], atol=2e-5)
 
 

@@ -1,4 +1,4 @@
-"""Every primitive for many rows at once gives what it gives row by row, whichever inputs depend on the row."""
+"""Every primitive under vmap gives what it gives row by row, whichever inputs depend on the row."""
 
 from __future__ import annotations
 

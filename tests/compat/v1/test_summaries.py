@@ -28,11 +28,11 @@ def test_values():
     (value,) = run(lambda: v1.summary.histogram("h", [-1.0, 0.0, 2.0, 2.0]))
     assert (value.histo.min, value.histo.max, value.histo.num, value.histo.sum) == (-1.0, 2.0, 4.0, 3.0)
     assert [n for n in value.histo.bucket if n] == [1.0, 1.0, 2.0]
-    pictures = run(lambda: v1.summary.image("i", tf.ones([2, 3, 4, 1])))
-    assert [p.tag for p in pictures] == ["i/image/0", "i/image/1"]
-    assert (pictures[0].image.height, pictures[0].image.width) == (3, 4)
-    picture = tf.io.decode_png(pictures[0].image.encoded_image_string)
-    assert picture.numpy().min() == 255
+    images = run(lambda: v1.summary.image("i", tf.ones([2, 3, 4, 1])))
+    assert [p.tag for p in images] == ["i/image/0", "i/image/1"]
+    assert (images[0].image.height, images[0].image.width) == (3, 4)
+    image = tf.io.decode_png(images[0].image.encoded_image_string)
+    assert image.numpy().min() == 255
     (value,) = run(lambda: v1.summary.text("t", tf.constant("hello")))
     assert value.metadata.plugin_data.plugin_name == "text"
     with pytest.raises(Exception, match="Nan in summary histogram"):

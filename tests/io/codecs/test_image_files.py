@@ -1,4 +1,4 @@
-"""Pictures and sound in files: what TensorFlow reads, and refusals of what is no picture."""
+"""Images and audio in files: what TensorFlow reads, and refusals of what is no image."""
 
 import base64
 import struct
@@ -115,7 +115,7 @@ class TestGif:
         with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid GIF data"):
             tf.io.decode_gif(data)
 
-    def test_a_moving_picture_is_no_still_one(self):
+    def test_an_animation_is_no_still_image(self):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Got 3 frames"):
             tf.io.decode_png(MOVING)
 
@@ -169,7 +169,7 @@ class TestImage:
             tf.io.decode_image(data, channels=2)
 
 
-# A picture of 4 x 5, made by libjpeg.
+# An image of 4 x 5, made by libjpeg.
 JPEG = base64.b64decode(
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABALDA4MChAODQ4SERATGCgaGBYWGDEjJR0oOjM9PDkzODdASFxOQERXRTc4UG1RV19iZ2hnPk1x"
     "eXBkeFxlZ2P/2wBDARESEhgVGC8aGi9jQjhCY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2P/wAAR"

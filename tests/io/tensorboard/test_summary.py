@@ -55,9 +55,9 @@ def test_other_kinds(writer, tmp_path):
     found = {e.summary.value[0].tag: tf.make_ndarray(e.summary.value[0].tensor) for e in events(tmp_path)}
     assert found["t"].tolist() == [b"a", b"b"]
     assert found["h"].tolist() == [[1.0, 3.0, 3.0], [3.0, 5.0, 1.0]]
-    width, height, *pictures = found["i"].tolist()
-    assert (width, height, len(pictures)) == (b"3", b"2", 2)
-    assert tf.io.decode_png(pictures[0]).numpy().min() == 255
+    width, height, *images = found["i"].tolist()
+    assert (width, height, len(images)) == (b"3", b"2", 2)
+    assert tf.io.decode_png(images[0]).numpy().min() == 255
     assert tf.audio.decode_wav(found["a"][0]).audio.shape == [4, 1]
 
 

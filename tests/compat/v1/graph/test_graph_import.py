@@ -84,9 +84,9 @@ def test_a_graph_that_tensorflow_wrote():
     with tf.Graph().as_default(), v1.Session() as session:
         (out,) = tf.import_graph_def(definition, return_elements=["out:0"], name="net")
         assert out.name == "net/out:0"
-        picture = np.ones([1, 2, 2, 1], np.float32)
+        image = np.ones([1, 2, 2, 1], np.float32)
         expected = kernel.sum((0, 1, 2))
-        np.testing.assert_array_equal(session.run(out, {"net/x:0": picture}).ravel(), [*expected, *expected])
+        np.testing.assert_array_equal(session.run(out, {"net/x:0": image}).ravel(), [*expected, *expected])
 
 
 def test_what_cannot_be_imported():

@@ -1,4 +1,4 @@
-"""Layers for pictures as functions, in a network that is trained."""
+"""Layers for images as functions, in a network that is trained."""
 
 import numpy as np
 import pytest
@@ -28,9 +28,9 @@ def test_a_network_is_trained():
             "batch_normalization/beta:0",
         ]
         session.run(v1.global_variables_initializer())
-        pictures = np.zeros([6, 8, 8, 1], "float32")
-        pictures[:3, :4] = 1.0
-        feed = {x: pictures, labels: [0, 0, 0, 1, 1, 1], training: True}
+        images = np.zeros([6, 8, 8, 1], "float32")
+        images[:3, :4] = 1.0
+        feed = {x: images, labels: [0, 0, 0, 1, 1, 1], training: True}
         values = [session.run([loss, step], feed)[0] for _ in range(30)]
         assert values[-1] < 0.1 * values[0]
         (mean,) = [v for v in v1.global_variables() if v.name.endswith("moving_mean:0")]
