@@ -44,11 +44,12 @@ format: .venv/stamp  ## let ruff and clang-format put imports and layout right
 bench: build  ## step times against the peers (make peers installs them); ARGS=--compiled for compiled modes
 	@$(PYTHON) benchmarks/compare.py $(ARGS)
 
-docs: build  ## the site, in build/docs: guides, executed tutorials and the API reference; warnings are errors
+docs: build  ## the site, in build/docs: guides, executed tutorials and the API reference; warnings, dead links, browser errors fail
 	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
 	  > .venv/docs-requirements.txt
 	@$(PYTHON) -m pip install -q --disable-pip-version-check -r .venv/docs-requirements.txt
-	@$(PYTHON) -m sphinx -q -W --keep-going -b html docs build/docs && echo "make docs: build/docs/index.html"
+	@$(PYTHON) -m sphinx -q -W --keep-going -b html docs build/docs
+	@$(PYTHON) -m tools.check_site build/docs && echo "make docs: build/docs/index.html"
 
 fuzz: build  ## mutated calls and files for an hour (SECONDS=...), then the property tests with many more examples
 	@$(PYTHON) -m tests.fuzz.test_fuzz $(SECONDS)

@@ -2,6 +2,7 @@
 
 import linecache
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,6 @@ def test_the_tape_in_100_lines_runs():
     (block,) = re.findall(r"```python\n(.*?)```", (DOCS / "tape_in_100_lines.md").read_text(), re.DOTALL)
     assert len(block.splitlines()) <= 100
     exec(compile(block, "tape_in_100_lines.md", "exec"), {})
-
-
-def test_the_program_about_vectorised_maps_runs():
-    (block,) = re.findall(r"```python\n(.*?)```", (DOCS / "vectorised_maps.md").read_text(), re.DOTALL)
-    exec(compile(block, "vectorised_maps.md", "exec"), {})
 
 
 def test_the_readmes_first_program_runs(capsys):
@@ -35,10 +31,27 @@ def run_in_order(name, blocks):
         exec(compile(block, file, "exec"), scope)
 
 
-@pytest.mark.parametrize("name", ["first_gradient"])
-def test_the_first_pages_run(name):
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "start" / f"{name}.md").read_text(), re.DOTALL):
-        run_in_order(name, [block])
+# Not here: fragments (doctor), code that stands in a copy of the package (adding_an_op), names of TensorFlow 1
+# (tests/compat/v1/test_programs.py), a package that is not installed (libraries), and the tape above.
+ELSEWHERE = {"doctor", "adding_an_op", "from_tensorflow_1", "libraries", "tape_in_100_lines"}
+PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
+GUIDES = [
+    path.relative_to(DOCS).as_posix()
+    for path in sorted([*DOCS.glob("*.md"), *DOCS.glob("start/*.md")])
+    if path.stem not in ELSEWHERE and PROGRAM.search(path.read_text())
+]
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning")  # Keras
+@pytest.mark.parametrize("name", GUIDES)
+def test_the_programs_of_a_page_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    modules = {*sys.modules}
+    run_in_order(name, PROGRAM.findall((DOCS / name).read_text()))
+    for module in {*sys.modules} - modules:
+        if module.partition(".")[0] == "tensorflow":
+            del sys.modules[module]
 
 
 # The others run when the site is built.
