@@ -3,6 +3,7 @@
 python -m tools.wheels                                    all of them, into dist/
 python -m tools.wheels --python 3.11 --arch x86_64        one
 python -m tools.wheels --headers 3.14=FOLDER[,FOLDER]     the headers of a Python that is not installed
+python -m tools.wheels --run 3.14-aarch64=COMMAND         how to run it for the tests, for example by qemu-aarch64
 
 It needs the packages ziglang, auditwheel, cmake, ninja, scikit-build-core, and those of pyproject.toml's build-system.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -29,6 +31,7 @@ def main() -> None:
     parser.add_argument("--python", nargs="+", default=PYTHONS, metavar="VERSION", help="versions of CPython")
     parser.add_argument("--arch", nargs="+", default=PROCESSORS, choices=PROCESSORS, help="processors")
     parser.add_argument("--headers", nargs="+", default=[], metavar="VERSION=FOLDER[,FOLDER]", help="Python's headers")
+    parser.add_argument("--run", nargs="+", default=[], metavar="VERSION-ARCH=COMMAND", help="runs another Python")
     parser.add_argument("--out", type=Path, default=Path("dist"), help="where the wheels go")
     parser.add_argument("--build", type=Path, default=Path("build/wheels"), help="where objects are kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
@@ -41,6 +44,7 @@ def main() -> None:
         if folders is None:
             parser.error(f"no headers of CPython {python}: install it, or name them with --headers {python}=FOLDER")
         wanted += [Target(python, arch, folders) for arch in options.arch]
+    options.run = {target: shlex.split(command) for target, command in (entry.split("=", 1) for entry in options.run)}
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         build_all(wanted, options, Path(folder))
@@ -64,7 +68,8 @@ def build_all(wanted: list[Target], options: argparse.Namespace, scratch: Path) 
         wheel = assembly.wheel(options.out, target, members, metadata, licences, compilation.compiler_version())
         checks.check_tag(wheel, target)
         checks.check_size(wheel)
-        tested = not options.no_tests and checks.check_work(wheel, target, source)
+        command = options.run.get(f"{target.python}-{target.arch}", ())
+        tested = not options.no_tests and checks.check_work(wheel, target, source, command)
         print(f"{wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB  {'tested' if tested else 'not tested here'}")
 
 
