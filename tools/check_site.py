@@ -81,9 +81,14 @@ class Anchors(HTMLParser):
                 self.names.add(value)
 
 
+def page_files(site: Path) -> list[Path]:
+    """The pages, without the templates that a theme may leave among its own files."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
 def broken_links(site: Path) -> Iterator[str]:
     """Links within the site that lead nowhere. Search and JavaScript have their own names behind `#`."""
-    pages = {path: Anchors(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    pages = {path: Anchors(path.read_text(encoding="utf-8")) for path in page_files(site)}
     for path, page in pages.items():
         for link in sorted(page.links):
             parts = urlsplit(link)
@@ -100,7 +105,7 @@ class Server(http.server.ThreadingHTTPServer):
     """Serves the site with the collector in each page, and the driver, whose findings it waits for."""
 
     def __init__(self, site: Path) -> None:
-        pages = [path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))]
+        pages = [path.relative_to(site).as_posix() for path in page_files(site)]
         self.driver = DRIVER % (PHONE, json.dumps(pages), json.dumps(SEARCHES), PATIENCE)
         self.site = site
         self.found: list[str] = [f"browser: no answer in {SECONDS} seconds"]
@@ -170,8 +175,8 @@ def main() -> None:
     if chromium:
         findings += browser_findings(site, chromium)
     print(*findings, sep="\n" if findings else "")
-    pages = len([*site.rglob("*.html")])
-    print(f"{pages} pages, {len(findings)} findings{'' if chromium else '; no browser here: only links were checked'}")
+    how = "links and browser" if chromium else "links only: Chromium is not installed"
+    print(f"{len(page_files(site))} pages, {len(findings)} findings ({how})")
     sys.exit(bool(findings))
 
 
