@@ -1,9 +1,11 @@
 """`public` collects and `install` sets: aliases, modules, conflicts and the error for a missing name."""
 
 import importlib
+import inspect
 import pickle
 import subprocess
 import sys
+import types
 from types import ModuleType
 
 import pytest
@@ -122,6 +124,7 @@ for module in (tf, tf.compat.v1, tf.math, tf.compat.v1.train):
 def test_the_first_tensorflow_is_imported_when_it_is_asked_for():
     program = """
 import sys
+import types
 import tapeflow as tf
 assert "tapeflow._src.compat.v1.sessions.session" not in sys.modules
 assert tf.compat.v1.metrics.accuracy and tf.compat.v1.Session and tf.queue.FIFOQueue and tf.Graph
@@ -148,3 +151,11 @@ def test_dir_is_the_surface(path):
         expected.add("keras")
     shown = {name for name in dir(module) if not (name.startswith("__") and name.endswith("__"))}
     assert shown == {name for name in expected if not (name.startswith("__") and name.endswith("__"))}
+
+
+def test_public_functions_are_functions_to_programs_that_look():
+    for function in (tf.nn.relu, tf.nn.softmax):
+        assert inspect.isfunction(function) and function.__class__ is types.FunctionType
+        assert not inspect.iscoroutinefunction(function)
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert "features" in inspect.signature(tf.nn.relu).parameters

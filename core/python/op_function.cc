@@ -387,7 +387,23 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return Py_BuildValue("O(s)", find, path.c_str());
 }
 
+// Programs that look at functions (`inspect`, the serializers of Keras) take one without Python code for a function
+// that takes anything, as TensorFlow's are.
+PyObject* get_class(PyObject*, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(&PyFunction_Type)); }
+PyObject* get_of_function(PyObject*, void* name) {
+  PyObject* function = registered("function_of_primitives");
+  const char* text = static_cast<const char*>(name);
+  return function ? PyObject_GetAttrString(function, text) : PyErr_Format(PyExc_AttributeError, "%s", text);
+}
+PyGetSetDef of_function(const char* name) { return {name, get_of_function, nullptr, nullptr, const_cast<char*>(name)}; }
+
 PyGetSetDef properties[] = {
+    {"__class__", get_class, nullptr, nullptr, nullptr},
+    of_function("__code__"),
+    of_function("__globals__"),
+    of_function("__defaults__"),
+    of_function("__kwdefaults__"),
+    of_function("__closure__"),
     {"__name__", get_name, nullptr, nullptr, nullptr},
     {"__qualname__", get_name, nullptr, nullptr, nullptr},
     {"__doc__", get_doc, nullptr, nullptr, nullptr},

@@ -49,8 +49,9 @@ def public(*paths: str, node: Any = None) -> Callable[[Definition], Definition]:
         _definitions.extend((path, definition) for path in paths)
         if node is not None:
             _node_by_function[paths[0].rpartition(".")[2]] = node
-        if isinstance(definition, FunctionType):
-            _show_public_name(definition, paths[0])
+        function: object = definition
+        if type(function) is FunctionType:  # what looks like one is public already
+            _show_public_name(function, paths[0])
         return definition
 
     return register
@@ -260,7 +261,7 @@ def _install_definitions(modules: dict[str, ModuleType], definitions: Iterable[t
 
 def installed(definition: object) -> Any:
     """What stands under the public name: the definition itself, or the callable that can trace a composition."""
-    if not isinstance(definition, FunctionType) or not definition.__code__.co_filename.startswith(_COMPOSITIONS):
+    if type(definition) is not FunctionType or not definition.__code__.co_filename.startswith(_COMPOSITIONS):
         return definition
     composition = _composition_by_function.get(definition)
     if composition is None:

@@ -63,5 +63,17 @@ def operation_name(primitive: _core.OpFunction) -> str:
 
 
 _function_by_name = {name: function for name, function, _, _, _ in _rows}
-_core.register_objects({"signature_from_text": _signature_from_text, "doc_of_primitive": _document})
+
+
+def _operation(*args: object, **kwargs: object) -> None:
+    """What programs see of the Python code of a primitive: it takes anything."""
+
+
+_core.register_objects(
+    {
+        "signature_from_text": _signature_from_text,
+        "doc_of_primitive": _document,
+        "function_of_primitives": _operation,
+    }
+)
 globals().update(_function_by_name)

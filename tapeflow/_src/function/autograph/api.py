@@ -91,7 +91,7 @@ def set_loop_options(
 
 def _convertible(entity: Any) -> FunctionType:
     function = entity.__func__ if isinstance(entity, MethodType) else entity
-    if not isinstance(function, FunctionType):
+    if type(function) is not FunctionType:
         raise ValueError(
             f"converting {entity}: Cannot apply autograph to a function that doesn't expose a __code__ object. If this "
             "is a @tf.function, try passing f.python_function instead."

@@ -59,7 +59,7 @@ def _converted(f: Any) -> Any:
     inner = _converted(target)
     if inner is target:
         return f
-    cells = f.__closure__ or () if isinstance(f, FunctionType) else ()
+    cells = f.__closure__ or () if type(f) is FunctionType else ()
     if not any(_holds(cell, target) for cell in cells):
         return decorators.make_decorator(f, inner)
     closure = tuple(CellType(inner) if _holds(cell, target) else cell for cell in cells)
