@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import dataclasses
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -258,9 +260,10 @@ class Assertions(unittest.TestCase):
     # ---- files
 
     def get_temp_dir(self) -> str:
-        """A folder of this test's own."""
+        """A folder of this test's own. It stays until the process ends, as clean-ups of tests may read it."""
         if not getattr(self, "_folder", None):
-            self._folder = tempfile.mkdtemp(prefix=f"{type(self).__name__}_")
+            self._folder = tempfile.mkdtemp(prefix=f"{type(self).__name__}_", dir=os.environ.get("TEST_TMPDIR"))
+            atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         return self._folder
 
     def create_tempdir(self, name: str | None = None, cleanup: Any = None) -> Any:
