@@ -10,6 +10,7 @@ from tapeflow._src import _core
 from tapeflow._src.autodiff.gradient_registry import NodeOverrides
 from tapeflow._src.namespace import lazy_members
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.random.seeds import Stream
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -57,8 +58,12 @@ class FuncGraph(_core.Graph):
     building_function = True
     finalized = False
     seed: int | None = None
-    variables = property(lambda self: tuple(self.variables_used))
-    trainable_variables = property(lambda self: tuple(v for v in self.variables_used if v.trainable))
+    trainable_variables = property(lambda self: tuple(v for v in self.variables if v.trainable))
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables that the graph uses; the state of random operations is none of them."""
+        return tuple(v for v in self.variables_used if not isinstance(v, Stream))
 
     def first_value(self, tensor: Any) -> Any:
         """What a tensor is in the call that is traced, for a variable that begins with it."""

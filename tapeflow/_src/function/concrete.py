@@ -173,9 +173,9 @@ class ConcreteFunction(_core.FunctionBase):
     _arg_keywords = property(_argument_names)
     inputs = property(lambda self: self.graph.inputs)
     outputs = property(lambda self: self.graph.outputs)
-    variables = property(lambda self: tuple(self.graph.variables_used))
-    trainable_variables = property(lambda self: tuple(v for v in self.graph.variables_used if v.trainable))
-    captured_inputs = property(lambda self: [*self.graph.captures, *self.graph.variables_used])
+    variables = property(lambda self: self.graph.variables)
+    trainable_variables = property(lambda self: self.graph.trainable_variables)
+    captured_inputs = property(lambda self: [*self.graph.captures, *self.graph.variables])
     output_dtypes = property(lambda self: self._structured([t.dtype for t in self.graph.outputs]))
     output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs], TensorShape(None)))
 

@@ -347,3 +347,44 @@ class TestCustomGradients:
         with pytest.raises(LookupError, match="No gradient defined for operation"), tf.GradientTape() as tape:
             tape.watch(x)
             tape.gradient(loaded.f(x), x)
+
+
+def test_signatures_give_ragged_tensors(tmp_path):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def parted(x):
+        return {"rows": tf.RaggedTensor.from_row_lengths(x, [1, 2]), "all": x}
+
+    module = tf.Module()
+    module.parted = parted
+    tf.saved_model.save(module, tmp_path, signatures=parted)
+    found = tf.saved_model.load(tmp_path).signatures["serving_default"](x=tf.constant([1.0, 2.0, 3.0]))
+    assert found["rows"].to_list() == [[1.0], [2.0, 3.0]]
+    np.testing.assert_array_equal(found["all"], [1.0, 2.0, 3.0])
+    message = messages.SavedModel.FromString((tmp_path / "saved_model.pb").read_bytes())
+    outputs = message.meta_graphs[0].signature_def["serving_default"].outputs
+    assert len(outputs["rows"].composite_tensor.components) == 2
+
+
+def test_traces_of_objects_that_no_file_can_name_are_left_out(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x, other: x + 1.0)
+    module.f(tf.constant(1.0), object())
+    module.f(tf.constant(1.0), 2)
+    tf.saved_model.save(module, tmp_path)
+    assert tf.saved_model.load(tmp_path).f(tf.constant(1.0), 2).numpy() == 2.0
+
+
+def test_lists_become_tensors_of_a_loaded_function(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([2], tf.bool)])
+    tf.saved_model.save(module, tmp_path)
+    np.testing.assert_array_equal(tf.saved_model.load(tmp_path).f([True, False]), [True, False])
+
+
+def test_states_of_random_operations_are_no_variables(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda: tf.random.uniform([2]), input_signature=[])
+    concrete = module.f.get_concrete_function()
+    assert concrete.variables == concrete.trainable_variables == ()
+    module.held = list(concrete.variables)
+    tf.saved_model.save(module, tmp_path)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapeflow._src import _core
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import encode
 from tapeflow._src.io.protos import messages
-from tapeflow._src.types.tensor_spec import TensorSpec
+from tapeflow._src.types import nest
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec
 
 FullArgSpec = namedtuple(
     "FullArgSpec", ["args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults", "annotations"]
@@ -26,8 +27,16 @@ def signature_inputs(concrete: ConcreteFunction) -> dict[str, TensorSpec]:
     return dict(zip(names, concrete.signature.tensor_specs))
 
 
-def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, tuple[int, Any]]:
-    """The place among the outputs, and the tensor, of each result of a signature."""
+class SignatureOutput(NamedTuple):
+    """One result of a signature: the tensors that it consists of, and their places among the outputs of the graph."""
+
+    value: Any
+    tensors: list[Any]
+    places: list[int]
+
+
+def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, SignatureOutput]:
+    """The results of a signature, by name."""
     result = concrete.structured_outputs
     if isinstance(result, dict):
         named = dict(result)
@@ -37,12 +46,13 @@ def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, tuple[i
     place_by_id = {id(t): i for i, t in enumerate(concrete.graph.outputs)}
     found = {}
     for name, value in named.items():
-        if not isinstance(name, str) or not isinstance(value, _core.Tensor):
+        if not isinstance(name, str) or not isinstance(value, _core.Tensor | CompositeTensor):
             raise ValueError(
                 f"saved_model.save: the signature {key!r} must give a tensor, a list of tensors, or a dictionary of "
                 f"tensors by name; got {result!r}"
             )
-        found[name] = (place_by_id[id(value)], value)
+        tensors = nest.flatten(value, expand_composites=True)
+        found[name] = SignatureOutput(value, tensors, [place_by_id[id(t)] for t in tensors])
     return found
 
 

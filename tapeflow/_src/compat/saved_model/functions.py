@@ -19,6 +19,7 @@ from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import DataLossError
+from tapeflow._src.types.nest_paths import flatten_up_to
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
 
 
@@ -83,11 +84,11 @@ class RestoredTrace:
         """The tensors of a call, if it is like the one that was saved; with `converts`, also of what can become one."""
         known, given = [list(self.args), self.kwargs], [list(args), kwargs]
         try:
-            nest.assert_same_structure(known, given, check_types=False)
+            values = flatten_up_to(known, given, check_types=False)
         except (TypeError, ValueError):
             return None
         tensors: list[Any] = []
-        for spec, value in zip(nest.flatten(known), nest.flatten(given)):
+        for spec, value in zip(nest.flatten(known), values):
             found = _fitting(spec, value, converts)
             if found is None:
                 return None
@@ -120,7 +121,7 @@ def _fitting(spec: Any, value: Any, converts: bool) -> list[Any] | None:
     if spec is value:
         return []
     try:
-        return [] if type(spec) is type(value) and bool(spec == value) else None
+        return [] if bool(spec == value) else None
     except (TypeError, ValueError):
         return None
 

@@ -147,6 +147,7 @@ class Loader:
                     self._make(number)
             for number in range(len(self._nodes)):
                 self._make(number)
+            self._add_slots()
             self._register_gradients()
             # Lists and dictionaries first: an object may keep a copy of one that it is given.
             for number in sorted(self._made, key=lambda n: not isinstance(self._made[n], list | dict)):
@@ -185,13 +186,19 @@ class Loader:
             found[number] = graph[other]
             children = {child.local_name: child.node_id for child in self._nodes[number].children}
             waiting += [(children[n], c) for n, c in graph[other].children.items() if n in children]
-            slots = {(s.original_variable_node_id, s.slot_name): s for s in self._nodes[number].slot_variables}
-            other_number = {id(node): i for i, node in enumerate(graph)} if slots else {}
-            for original, name, slot in graph[other].slots:
-                for (own, own_name), reference in slots.items():
-                    if own_name == name and other_number.get(id(found.get(own))) == original:
-                        waiting.append((reference.slot_variable_node_id, slot))
+        self._find_slots(found, graph)
         return bundle, found
+
+    def _find_slots(self, found: dict[int, Node], graph: list[Node]) -> None:
+        """Adds what optimizers keep for variables: it is found by the optimizer, the variable and a name."""
+        place_by_id = {id(node): place for place, node in enumerate(graph)}
+        for number, node in list(found.items()):
+            kept = {(original, name): slot for original, name, slot in node.slots}
+            for slot in self._nodes[number].slot_variables:
+                original = place_by_id.get(id(found.get(slot.original_variable_node_id)))
+                place = kept.get((original, slot.slot_name)) if original is not None else None
+                if place is not None and 0 <= place < len(graph):
+                    found.setdefault(slot.slot_variable_node_id, graph[place])
 
     def _make(self, number: int) -> Any:
         if number in self._made:
@@ -226,6 +233,19 @@ class Loader:
                 f"{self._library.where}: the variable '{saved.name}' has shape {shape}, and its value {value.shape}"
             )
         return value
+
+    def _add_slots(self) -> None:
+        """Lets optimizers make what they keep for variables; it has the values of the file."""
+        for number, node in enumerate(self._nodes):
+            optimizer: Any = self._made[number]
+            if not node.slot_variables or not hasattr(optimizer, "add_slot"):
+                continue
+            for slot in node.slot_variables:
+                variable, kept = (self._make(n) for n in (slot.original_variable_node_id, slot.slot_variable_node_id))
+                made = optimizer.add_slot(var=variable, slot_name=slot.slot_name)
+                if variable_of(made) is not variable_of(kept):
+                    variable_of(made).assign(variable_of(kept).read_value())
+                    self._made[slot.slot_variable_node_id] = made
 
     def _make_constant(self, number: int, node: Any) -> Any:
         name = node.constant.operation

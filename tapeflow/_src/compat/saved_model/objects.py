@@ -13,7 +13,7 @@ from tapeflow._src.function.function import Function
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.ops.lookup.tables import LookupInterface
-from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, variable_of
+from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, slots_of, variable_of
 from tapeflow._src.types.identity import ObjectIdentityDictionary
 from tapeflow._src.types.trackable import Trackable
 
@@ -68,6 +68,7 @@ class ObjectList:
         self.things: list[Any] = []
         self.children: list[dict[str, int]] = []
         self.paths: list[tuple[tuple[str, int], ...]] = []  # the names that lead to an object, and the numbers
+        self.slots: dict[int, list[tuple[int, str, int]]] = {}  # by optimizer: a variable, a name, what is kept for it
         self._number_by_id: dict[int, int] = {}
         cache = ObjectIdentityDictionary()
         waiting = [root]
@@ -81,6 +82,15 @@ class ObjectList:
                 if not known:
                     self.paths[added] = (*self.paths[number], (name, added))
                     waiting.append(child)
+
+        self._add_slots()
+
+    def _add_slots(self) -> None:
+        variables = [thing for thing in self.things if isinstance(thing, _core.Variable)]
+        for number, thing in enumerate(list(self.things)):
+            for variable, name, kept in slots_of(thing, variables):
+                slot = (self._number_by_id[id(variable)], name, self.add(kept))
+                self.slots.setdefault(number, []).append(slot)
 
     def add(self, thing: Any) -> int:
         """The number of an object."""

@@ -134,7 +134,8 @@ class SavedModelWriter:
         saved = node.function
         saved.function_spec.CopyFrom(function_spec(function))
         for concrete in concrete_functions_of(function):
-            saved.concrete_functions.append(self._write_concrete(concrete)[0])
+            if _has_plain_arguments(concrete):
+                saved.concrete_functions.append(self._write_concrete(concrete)[0])
 
     def _write_bare(self, node: Any, concrete: ConcreteFunction) -> None:
         saved = node.bare_concrete_function
@@ -161,9 +162,8 @@ class SavedModelWriter:
         self._kept.append(concrete)
         saved = self._saved_concrete[name]
         saved.bound_inputs.extend(self._bound_number(thing, graph.name) for thing in bound)
-        args, kwargs = concrete.structured_input_signature
         try:
-            saved.canonicalized_input_signature.CopyFrom(encode((tuple(args), dict(kwargs))))
+            saved.canonicalized_input_signature.CopyFrom(encode(_structure_of_arguments(concrete)))
             output = nest.map_structure(_spec_of, concrete.structured_outputs)
             saved.output_signature.CopyFrom(encode(output))
         except TypeError as error:
@@ -301,17 +301,16 @@ class SavedModelWriter:
             w.stateful = True
             results = e.node("StatefulPartitionedCall", [*tensors, *held], f=name, Tout=dtypes)
             w.effects.append(e.nodes[-1].name)
-            return [e.one("Identity", results[outputs[n][0]]) for n in output_order]
+            return [e.one("Identity", results[place]) for n in output_order for place in outputs[n].places]
 
         wrapper = self._functions.fresh_name(f"signature_wrapper_{concrete.graph.name}")
-        self._functions.add(data, wrapper, order, output_names=output_order, body=call)
+        names = [f"{n}_{i}" if i else n for n in output_order for i in range(len(outputs[n].places))]
+        self._functions.add(data, wrapper, order, output_names=names, body=call)
         saved = self._saved_concrete[wrapper]
         saved.bound_inputs.extend(self._bound_number(thing, key) for thing in bound)
         arguments = {n: TensorSpec(specs[n].shape, specs[n].dtype, n) for n in order}
         saved.canonicalized_input_signature.CopyFrom(encode(((), arguments)))
-        saved.output_signature.CopyFrom(
-            encode({n: TensorSpec(outputs[n][1].shape, outputs[n][1].dtype, n) for n in output_order})
-        )
+        saved.output_signature.CopyFrom(encode({n: _named_spec(n, outputs[n].value) for n in output_order}))
         node.concrete_function_name = wrapper
         node.argument_keywords.extend(order)
         node.allowed_positional_arguments = len(order)
@@ -336,10 +335,18 @@ class SavedModelWriter:
             given.append(self._top.one("Placeholder", dtype=specs[n].dtype, shape=specs[n].shape))
             _tensor_info(definition.inputs[n], given[-1], specs[n])
         given += [self._top_value(thing) for thing in bound]
-        dtypes = [outputs[n][1].dtype for n in output_order]
-        results = self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes)
-        for n, ref in zip(output_order, results):
-            _tensor_info(definition.outputs[n], ref, outputs[n][1])
+        dtypes = [tensor.dtype for n in output_order for tensor in outputs[n].tensors]
+        results = iter(self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes))
+        for n in output_order:
+            value, tensors, _ = outputs[n]
+            info = definition.outputs[n]
+            if isinstance(value, CompositeTensor):
+                composite = info.composite_tensor
+                composite.type_spec.CopyFrom(encode(type_spec_from_value(value)).type_spec_value)
+                for tensor in tensors:
+                    _tensor_info(composite.components.add(), next(results), tensor)
+            else:
+                _tensor_info(info, next(results), value)
 
     def _top_value(self, thing: Any) -> Ref:
         """What stands for something that a function captured, at the top of the graph."""
@@ -379,6 +386,8 @@ class SavedModelWriter:
             node = self._node(number)
             for name, child in self._objects.children[number].items():
                 node.children.add(local_name=name, node_id=child)
+            for original, name, slot in self._objects.slots.get(number, ()):
+                node.slot_variables.add(original_variable_node_id=original, slot_name=name, slot_variable_node_id=slot)
             objects.append(node)
         info = self._meta.meta_info_def
         info.tags.append("serve")
@@ -399,6 +408,10 @@ class SavedModelWriter:
                     escaped = name.replace(".", "..").replace("/", ".S")
                     path_by_number[child] = f"{path_by_number[number]}{escaped}/"
                     waiting.append(child)
+        for optimizer, slots in self._objects.slots.items():
+            for original, name, slot in slots:
+                owner = f"{path_by_number[original]}.OPTIMIZER_SLOT/{path_by_number[optimizer]}"
+                path_by_number.setdefault(slot, f"{owner}{name}/")
         return {number: f"{path_by_number[number]}.ATTRIBUTES/VARIABLE_VALUE" for number, _ in variables}
 
     def _write_saver(self, variables: list[tuple[int, Any]]) -> None:
@@ -478,6 +491,7 @@ class SavedModelWriter:
         for number, thing in enumerate(self._objects.things):
             node = Node()
             node.children = dict(self._objects.children[number])
+            node.slots = self._objects.slots.get(number, [])
             if number in self.key_by_variable:
                 node.keys["VARIABLE_VALUE"] = self.key_by_variable[number]
                 node.full_name = thing.name.removesuffix(":0")
@@ -523,8 +537,28 @@ def concrete_functions_of(function: Function) -> list[ConcreteFunction]:
     return list(function._traces.concrete) if saved is None else saved
 
 
+def _has_plain_arguments(concrete: ConcreteFunction) -> bool:
+    """Whether a file can say for which arguments a graph was traced. Others are left out: no call would find them."""
+    try:
+        encode(_structure_of_arguments(concrete))
+    except TypeError:
+        return False
+    return True
+
+
+def _structure_of_arguments(concrete: ConcreteFunction) -> Any:
+    args, kwargs = concrete.structured_input_signature
+    return tuple(args), dict(kwargs)
+
+
 def _spec_of(leaf: Any) -> Any:
     return type_spec_from_value(leaf) if isinstance(leaf, _core.Tensor | CompositeTensor) else leaf
+
+
+def _named_spec(name: str, value: Any) -> Any:
+    if isinstance(value, CompositeTensor):
+        return type_spec_from_value(value)
+    return TensorSpec(value.shape, value.dtype, name)
 
 
 def _tensor_info(info: Any, ref: Ref, spec: Any) -> None:
