@@ -36,6 +36,11 @@ class _Creators(local):
 _creators = _Creators()
 
 
+def variable_creators() -> list[Callable[..., Any]]:
+    """The functions of the open `variable_creator_scope`s, outermost first."""
+    return list(_creators.stack)
+
+
 class _AsFunction:
     """A method of the core as a Python function, where it is asked of the class: tests replace it by a mock.
 

@@ -9,15 +9,20 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.namespace import find_public, public
+from tapeflow._src.train.checkpoint.graph_sessions import initialize, is_in_graph, needed_session, values_of
+from tapeflow._src.train.checkpoint.load_status import (
+    CheckpointLoadStatus,
+    InitializationOnlyStatus,
+    NameBasedSaverStatus,
+)
 from tapeflow._src.train.checkpoint.object_graph import (
     GRAPH_KEY,
     ObjectGraph,
     children_of,
     encode_graph,
     is_trackable,
-    value_of,
 )
-from tapeflow._src.train.checkpoint.restoration import Restoration, restore_by_names
+from tapeflow._src.train.checkpoint.restoration import Restoration
 from tapeflow._src.train.checkpoint.state import CheckpointState, write_checkpoint_state
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle, write_bundle
 from tapeflow._src.types.errors import NotFoundError
@@ -50,82 +55,7 @@ class CheckpointOptions:
         self.experimental_sharding_callback = experimental_sharding_callback
 
 
-class CheckpointLoadStatus:
-    """What came of restoring a checkpoint; objects that are made later are restored when a module gets them."""
-
-    def __init__(self, restoration: Restoration) -> None:
-        self._restoration = restoration
-
-    def assert_consumed(self) -> CheckpointLoadStatus:
-        """Raises AssertionError unless every object was restored and every value used."""
-        self.assert_existing_objects_matched()
-        for path, node in self._restoration.unmatched_nodes():
-            raise AssertionError(f"Unresolved object in checkpoint {path}: {', '.join(node.keys.values())}")
-        return self
-
-    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
-        """Raises AssertionError unless every object was restored; values may be left over."""
-        self._restoration.sync()
-        unmatched = self._restoration.unmatched_objects()
-        if unmatched:
-            raise AssertionError(
-                f"Found {len(unmatched)} Python objects that were not bound to checkpointed values, likely due to "
-                f"changes in the Python program. Showing {min(10, len(unmatched))} of {len(unmatched)} unmatched "
-                f"objects: {unmatched[:10]}"
-            )
-        return self
-
-    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
-        """Raises AssertionError if nothing but the root was found in the checkpoint."""
-        self._restoration.sync()
-        if len(self._restoration.object_by_node) <= 1 < len(self._restoration.nodes):
-            raise AssertionError(
-                "Nothing except the root object matched a checkpointed value. Typically this means that the checkpoint "
-                "does not match the Python program. The following objects have no matching checkpointed value: "
-                f"{self._restoration.unmatched_objects()}"
-            )
-        return self
-
-    def expect_partial(self) -> CheckpointLoadStatus:
-        """Says that values may be left over."""
-        return self
-
-    def initialize_or_restore(self, session: Any = None) -> None:
-        """Does nothing: values are restored already."""
-
-    def run_restore_ops(self, session: Any = None) -> None:
-        """Does nothing: values are restored already."""
-
-
-class InitializationOnlyStatus(CheckpointLoadStatus):
-    """What comes of restoring nothing."""
-
-    def __init__(self) -> None:
-        pass
-
-    def assert_consumed(self) -> CheckpointLoadStatus:
-        """Raises AssertionError."""
-        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
-
-    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
-
-
-class NameBasedSaverStatus(CheckpointLoadStatus):
-    """What came of restoring a checkpoint of TensorFlow 1, which knows names alone."""
-
-    def __init__(self, missing: list[Any]) -> None:
-        self._missing = missing
-
-    def assert_consumed(self) -> CheckpointLoadStatus:
-        """Raises AssertionError unless every variable was restored."""
-        if self._missing:
-            raise AssertionError(f"Some objects had attributes which were not restored: {self._missing}")
-        return self
-
-    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
-
-
-@public("train.Checkpoint", "compat.v1.train.Checkpoint")
+@public("train.Checkpoint")
 class Checkpoint(Trackable):
     """Saves and restores the values of variables, modules, optimizers, and lists and dictionaries of them, by name.
 
@@ -140,6 +70,7 @@ class Checkpoint(Trackable):
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
         self.__dict__.update(_children={}, _given_root=root, _save_counter=None, _restoration=None)
+        self.__dict__["_count_operation"] = None
         root = self._root
         if root is not None and not is_trackable(root):
             raise ValueError(
@@ -165,6 +96,7 @@ class Checkpoint(Trackable):
     _restoration: Any
     _given_root: Any
     _save_counter: Any
+    _count_operation: Any  # in a graph
 
     @property
     def _root(self) -> Any:
@@ -199,27 +131,43 @@ class Checkpoint(Trackable):
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix`; gives it back."""
+        return self._write_in(file_prefix, None)
+
+    def _write_in(self, file_prefix: Any, session: Any) -> str:
         prefix = os.fspath(file_prefix)
         folder = os.path.dirname(prefix)
         if folder:
             os.makedirs(folder, exist_ok=True)
         graph = ObjectGraph(self)
-        values = {key: value_of(leaf) for key, leaf in graph.leaf_by_key.items()}
+        values = values_of(graph.leaf_by_key, session)
         values[GRAPH_KEY] = np.array(encode_graph(graph.nodes), object)
         write_bundle(prefix, values)
         return str(prefix)
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix` and a number; gives their common path."""
-        number = int(self.save_counter.assign_add(1))
-        path = self.write(f"{os.fspath(file_prefix)}-{number}")
+        return self._save_in(file_prefix, None)
+
+    def _save_in(self, file_prefix: Any, session: Any) -> str:
+        path = self._write_in(f"{os.fspath(file_prefix)}-{self._count_save(session)}", session)
         write_checkpoint_state(os.path.dirname(path), CheckpointState(path, [path]))
         return path
+
+    def _count_save(self, session: Any) -> int:
+        is_new = self._save_counter is None
+        counter = self.save_counter
+        if not is_in_graph(counter):
+            return int(counter.assign_add(1))
+        if is_new:
+            initialize([counter], session)
+        if self._count_operation is None:
+            self.__dict__["_count_operation"] = counter.assign_add(1)
+        return int(needed_session(session).run(self._count_operation))
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> CheckpointLoadStatus:
         """Puts the values of a checkpoint into the objects; either all fit, or nothing is changed."""
         if save_path is None:
-            return InitializationOnlyStatus()
+            return InitializationOnlyStatus(self)
         path = os.fspath(save_path)
         try:
             bundle = Bundle(path)
@@ -230,7 +178,7 @@ class Checkpoint(Trackable):
                 "'path/to/ckpt-1').",
             ) from None
         if GRAPH_KEY not in bundle:
-            return NameBasedSaverStatus(restore_by_names(bundle, self))
+            return NameBasedSaverStatus(bundle, self, [self._save_counter])
         restoration = Restoration(bundle, self)
         self.__dict__["_restoration"] = restoration
         return CheckpointLoadStatus(restoration)

@@ -77,8 +77,8 @@ class CheckpointManager:
             return None
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
-        counter = self._checkpoint.save_counter.assign_add(1)
-        number = counter if checkpoint_number is None else checkpoint_number
+        counted = self._checkpoint._count_save(None)
+        number = counted if checkpoint_number is None else checkpoint_number
         path = self._checkpoint.write(f"{self._prefix}-{int(number)}", options)
         self._time_by_path.pop(path, None)
         self._time_by_path[path] = time.time()

@@ -72,10 +72,17 @@ def children_of(thing: Any) -> dict[str, Any]:
 
 def slots_of(thing: Any, variables: list[Any]) -> list[tuple[Any, str, Any]]:
     """What an optimizer keeps for these variables: the variable, the name, and what is kept."""
-    if not _is_optimizer(thing):
+    if not hasattr(type(thing), "get_slot_names"):
         return []
-    found = [(v, name, thing.get_slot(v, name)) for v in variables for name in thing.get_slot_names()]
+    found = [(v, name, _slot_of(thing, v, name)) for v in variables for name in thing.get_slot_names()]
     return [one for one in found if one[2] is not None]
+
+
+def _slot_of(optimizer: Any, variable: Any, name: str) -> Any:
+    try:
+        return optimizer.get_slot(variable, name)
+    except (AttributeError, KeyError):  # Keras 2, for what it does not train
+        return None
 
 
 def _last_name(variable: Any) -> str:
@@ -132,6 +139,7 @@ def decode_graph(data: Any) -> list[Node]:
         nodes.append(node)
         node.children = {child.local_name: child.node_id for child in saved.children}
         node.keys = {attribute.name: attribute.checkpoint_key for attribute in saved.attributes}
+        node.full_name = next((attribute.full_name for attribute in saved.attributes), "")
         node.slots = [
             (slot.original_variable_node_id, slot.slot_name, slot.slot_variable_node_id)
             for slot in saved.slot_variables

@@ -46,7 +46,7 @@ def new_checkpoint_reader(filepattern: Any) -> CheckpointReader:
     True
     """
     path = os.fspath(filepattern)
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not os.path.exists(f"{path}.index"):
         raise DataLossError.of(
             f"Unable to open table file {path}: FAILED_PRECONDITION: {path}; Is a directory: perhaps your file is in "
             "a different file format and you need to use a different restore operator?"

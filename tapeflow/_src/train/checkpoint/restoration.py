@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tapeflow._src import _core
 from tapeflow._src.function.trace import init_scope
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.train.checkpoint.graph_sessions import is_in_graph, needed_session
 from tapeflow._src.train.checkpoint.object_graph import (
     GRAPH_KEY,
     Node,
@@ -23,7 +23,10 @@ from tapeflow._src.train.checkpoint.object_graph import (
 )
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.trackable import Trackable
+
+_numbers = itertools.count()
 
 
 def _given_value(value: Any, shape: Any, dtype: Any = None) -> Any:
@@ -36,18 +39,58 @@ def _same_node(thing: Any) -> tuple[Any, ...]:
     return (thing,) if root is None else (thing, root)
 
 
+class SlotPosition:
+    """The place in a checkpoint of what an optimizer keeps for a variable."""
+
+    def __init__(self, restoration: Restoration, number: int) -> None:
+        self._restoration, self._number = restoration, number
+        self.restore_uid = restoration.number  # later restorations have larger ones
+        self._key = restoration.nodes[number].keys.get("VARIABLE_VALUE", "")
+
+    def is_simple_variable(self) -> bool:
+        """Whether the place holds one value, with nothing below it."""
+        node = self._restoration.nodes[self._number]
+        return list(node.keys) == ["VARIABLE_VALUE"] and not node.children
+
+    def value_shape(self) -> TensorShape:
+        """The shape of the value."""
+        return TensorShape(self._restoration.bundle.shape(self._key))
+
+    def value(self) -> Any:
+        """The value."""
+        return convert_to_tensor(self._restoration.bundle.value(self._key), self._restoration.bundle.dtype(self._key))
+
+    def restore(self, trackable: Any) -> None:
+        """Gives a variable the value."""
+        self._restoration.restore_slot(self._number, trackable)
+
+
 class Restoration:
     """One checkpoint that is being restored: which object belongs to which node of its graph."""
 
     def __init__(self, bundle: Bundle, root: Any) -> None:
-        self.bundle, self.root = bundle, root
+        self.bundle, self.root, self.number = bundle, root, next(_numbers)
         self.nodes = decode_graph(bundle.value(GRAPH_KEY))
         self.object_by_node: dict[int, Any] = {}
+        self.session_of_later_objects: Any = None
+        self._value_by_variable: list[tuple[Any, Any]] = []  # of graphs: a session holds the values
+        self._offered_slots: set[int] = set()
         self.sync()
 
     def sync(self) -> None:
         """Restores what has come since; either everything fits, or nothing is changed."""
         self._bind_and_assign([(self.root, 0)])
+
+    def load_into(self, session: Any) -> None:
+        """Gives the variables of a graph their values in a session."""
+        if self._value_by_variable:
+            session = needed_session(session)
+        for variable, value in self._value_by_variable:
+            session.set_variable(variable, value)
+
+    def restore_slot(self, slot: int, variable: Any) -> None:
+        """Restores what an optimizer made for a variable."""
+        self._bind_and_assign([(variable, slot)])
 
     def attribute_set(self, owner: Any, name: str, value: Any) -> None:
         """Restores what a module was just given."""
@@ -74,6 +117,10 @@ class Restoration:
                 variable = variable_of(leaf)
                 if variable is None:
                     leaf._restore_checkpoint_value(value)
+                elif is_in_graph(variable):
+                    self._value_by_variable.append((variable, value))
+                    if self.session_of_later_objects is not None:
+                        self.session_of_later_objects.set_variable(variable, value)
                 elif isinstance(variable, _core.Variable):
                     variable.assign(value)
                 else:  # of Keras, while it works out shapes: it will begin with this value
@@ -99,14 +146,29 @@ class Restoration:
         for number, optimizer in list(self.object_by_node.items()):
             for original, name, slot in self.nodes[number].slots:
                 variable = self.object_by_node.get(original)
-                if variable is None or slot in self.object_by_node or not hasattr(optimizer, "_create_slots"):
+                if variable is None or slot in self.object_by_node:
                     continue
-                optimizer._create_slots([variable])
-                kept = optimizer.get_slot(variable, name)
+                if hasattr(optimizer, "_create_or_restore_slot_variable"):
+                    kept = self._slot_of_keras(optimizer, variable, name, slot)
+                elif hasattr(optimizer, "_create_slots"):
+                    optimizer._create_slots([variable])
+                    kept = optimizer.get_slot(variable, name)
+                else:
+                    continue
                 if kept is not None:
                     self._bind(kept, slot, waiting)
                     restored[number] = optimizer
         return [(optimizer, number) for number, optimizer in restored.items()]
+
+    def _slot_of_keras(self, optimizer: Any, variable: Any, name: str, slot: int) -> Any:
+        """What an optimizer of Keras 2 keeps for a variable; None if it will restore it when it makes it."""
+        if slot in self._offered_slots:
+            return None
+        self._offered_slots.add(slot)
+        position = SlotPosition(self, slot)
+        return optimizer._create_or_restore_slot_variable(
+            slot_variable_position=position, slot_name=name, variable=variable
+        )
 
     def _checked(self, leaf: Any, key: str) -> Any:
         leaf = variable_of(leaf)
@@ -150,19 +212,3 @@ class Restoration:
 
 def _no_restoration() -> None:
     return None
-
-
-def restore_by_names(bundle: Bundle, root: Any) -> list[Any]:
-    """Restores variables by their names from a checkpoint of TensorFlow 1; gives those that it does not hold."""
-    variables = [leaf for leaf in ObjectGraph(root).leaf_by_key.values() if isinstance(leaf, _core.Variable)]
-    found = [(v, v.name.removesuffix(":0")) for v in variables]
-    for variable, name in found:
-        if name in bundle and not variable.shape.is_compatible_with(bundle.shape(name)):
-            raise ValueError(
-                f"Received incompatible tensor with shape {tuple(bundle.shape(name))} when attempting to restore "
-                f"variable with shape {variable.shape} and name {variable.name}."
-            )
-    for variable, name in found:
-        if name in bundle:
-            variable.assign(np.asarray(bundle.value(name)))
-    return [variable for variable, name in found if name not in bundle]

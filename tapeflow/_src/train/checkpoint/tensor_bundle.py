@@ -126,6 +126,11 @@ class Bundle:
             with open(f"{self.prefix}.index", "rb") as file:
                 content = file.read()
         except FileNotFoundError:
+            if os.path.isfile(self.prefix):
+                raise DataLossError.of(
+                    f"Unable to open table file {self.prefix}: Data loss: not an sstable (bad magic number): perhaps "
+                    "your file is in a different file format and you need to use a different restore operator?"
+                ) from None
             raise NotFoundError.of(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {self.prefix}"
             ) from None

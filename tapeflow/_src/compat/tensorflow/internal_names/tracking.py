@@ -8,7 +8,8 @@ from typing import Any
 
 from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
 from tapeflow._src.namespace import find_public, public
-from tapeflow._src.train.checkpoint.object_graph import children_of
+from tapeflow._src.train.checkpoint.graph_sessions import current_session, needed_session, session_providers
+from tapeflow._src.train.checkpoint.object_graph import children_of, slots_of
 from tapeflow._src.types.dtypes import float32
 from tapeflow._src.types.identity import ObjectIdentityDictionary
 from tapeflow._src.variables import Variable
@@ -67,7 +68,9 @@ class ObjectGraphView:
 def list_objects(root: Any) -> list[Any]:
     """The objects that a checkpoint of a root, or of the root of a view, would hold, nearest first."""
     view = root if isinstance(root, ObjectGraphView) else ObjectGraphView(root)
-    return view.breadth_first_traversal()[0]
+    objects = list(view.breadth_first_traversal()[0])
+    variables = [thing for thing in objects if isinstance(thing, Variable)]
+    return objects + [kept for thing in objects for _, _, kept in slots_of(thing, variables)]
 
 
 def add_variable(
@@ -100,6 +103,8 @@ def streaming_restore(status: Any, session: Any = None) -> None:
     >>> tf.__internal__.tracking.streaming_restore(status)
     """
     if not executing_eagerly():
+        session = needed_session(session)
+        status.restore_later_objects(session)
         status.run_restore_ops(session)
 
 
@@ -127,7 +132,8 @@ class CheckpointInitialValueCallable:
         self.checkpoint_position = checkpoint_position
 
     def __call__(self, shape: Any = None, dtype: Any = None, shard_info: Any = None) -> Any:
-        return self.checkpoint_position
+        position = self.checkpoint_position
+        return position.value() if hasattr(position, "value") else position
 
     restore_uid = property(lambda self: None)
 
@@ -164,18 +170,15 @@ class DelegatingTrackableMixin:
         return self._trackable._trackable_children(*args, **kwargs)
 
 
-_session_providers: list[Callable[[], Any]] = []
-
-
 @public("__internal__.tracking.register_session_provider")
 def register_session_provider(session_provider: Callable[[], Any]) -> None:
     """Says which function gives the session in which checkpoints of a graph are read and written.
 
     >>> tf.__internal__.tracking.register_session_provider(lambda: None)
     """
-    _session_providers[:] = [session_provider]
+    session_providers[:] = [session_provider]
 
 
 def get_session() -> Any:
-    """The session of the provider that was registered, or None."""
-    return _session_providers[0]() if _session_providers else None
+    """The default session, or the one of the provider that was registered; None without one."""
+    return current_session()

@@ -18,6 +18,7 @@ from tapeflow._src.compat.v1.variables.graph_variables import VariablesOfGraph
 from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Tensor
+from tapeflow._src.variables import variable_creators
 
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 _graph_numbers = itertools.count()
@@ -90,6 +91,10 @@ class Graph(VariablesOfGraph, _core.Graph):
             if self in defaults.graphs:  # a test case may have begun anew
                 defaults.graphs.remove(self)
             _core.swap_stage(before)
+
+    @property
+    def _variable_creator_stack(self) -> list[Any]:
+        return variable_creators()
 
     @staticmethod
     def default_session() -> Any:

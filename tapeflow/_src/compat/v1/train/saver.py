@@ -14,6 +14,7 @@ from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.train.meta_graph_export import export_meta_graph
 from tapeflow._src.namespace import public
+from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
 from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle, delete_bundle, write_bundle
 from tapeflow._src.types.errors import DataLossError, InvalidArgumentError, NotFoundError
@@ -100,8 +101,9 @@ class Saver:
             raise TypeError(f"'sess' must be a Session; {sess}")
         with self._one_writer:
             path = self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
-            if write_meta_graph and sess is not None:
-                export_meta_graph(f"{path}.{meta_graph_suffix}", graph=sess.graph)
+            graph = getattr(sess, "graph", None)  # a session of eager tests has none
+            if write_meta_graph and graph is not None:
+                export_meta_graph(f"{path}.{meta_graph_suffix}", graph=graph)
             return path
 
     def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
@@ -179,7 +181,8 @@ class Saver:
         except DataLossError as error:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
         try:
-            value_by_name = {name: bundle.value(name) for name in self._variable_by_name}
+            key_by_name = _keys_of_objects(bundle)
+            value_by_name = {name: bundle.value(key_by_name.get(name, name)) for name in self._variable_by_name}
         except NotFoundError as error:
             raise NotFoundError.of(
 "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
@@ -205,3 +208,9 @@ class Saver:
                 variable.assign(value)
             else:
                 sess.set_variable(variable, value)
+
+
+def _keys_of_objects(bundle: Bundle) -> dict[str, str]:
+    """The keys of values by the names of variables, in a checkpoint that keeps objects."""
+    nodes = decode_graph(bundle.value(GRAPH_KEY)) if GRAPH_KEY in bundle else []
+    return {node.full_name: key for node in nodes for key in node.keys.values() if node.full_name}

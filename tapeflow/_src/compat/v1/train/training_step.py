@@ -11,6 +11,7 @@ from tapeflow._src.compat.v1.variables.variable_scope import get_variable
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
 from tapeflow._src.types.dtypes import int64
+from tapeflow._src.variables import Variable
 
 
 def _graph(graph: Graph | None) -> Graph:
@@ -43,7 +44,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
         raise ValueError('"global_step" already exists.')
     collections = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
     if _core.current_graph() is None:
-        step = get_variable("global_step", [], int64, ZerosInitializer(), trainable=False)
+        step = Variable(0, dtype=int64, trainable=False, name="global_step")
         graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)
         return step
     with graph.as_default(), graph.name_scope(None):
