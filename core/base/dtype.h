@@ -22,7 +22,12 @@ enum class DType : uint8_t {
   complex64 = 8,
   int64 = 9,
   boolean = 10,
+  qint8 = 11,
+  quint8 = 12,
+  qint32 = 13,
   bfloat16 = 14,
+  qint16 = 15,
+  quint16 = 16,
   uint16 = 17,
   complex128 = 18,
   float16 = 19,
@@ -30,8 +35,13 @@ enum class DType : uint8_t {
   variant = 21,
   uint32 = 22,
   uint64 = 23,
+  float8_e5m2 = 24,
+  float8_e4m3fn = 25,
+  float8_e4m3fnuz = 26,
+  float8_e4m3b11fnuz = 27,
+  float8_e5m2fnuz = 28,
 };
-constexpr int kDTypeLimit = 24;
+constexpr int kDTypeLimit = 29;
 
 // IEEE binary16 and the upper half of binary32. Arithmetic is done in float and rounded once (nearest, ties to even).
 inline float float_from_half(uint16_t h) {
@@ -158,7 +168,12 @@ constexpr DTypes numbers = real_numbers | complexes;
 constexpr DTypes booleans = DTypes(DType::boolean);
 constexpr DTypes strings = DTypes(DType::string);
 constexpr DTypes fixed_size = numbers | booleans;
-constexpr DTypes any_dtype = fixed_size | strings;
+// Types that are stored, moved and cast, but not computed with.
+constexpr DTypes quantized = DTypes(DType::qint8) | DType::quint8 | DType::qint32 | DType::qint16 | DType::quint16;
+constexpr DTypes float8s = DTypes(DType::float8_e5m2) | DType::float8_e4m3fn | DType::float8_e4m3fnuz |
+                           DType::float8_e4m3b11fnuz | DType::float8_e5m2fnuz;
+constexpr DTypes sized = fixed_size | quantized | float8s;
+constexpr DTypes any_dtype = sized | strings;
 constexpr DTypes differentiable = floating | complexes;
 constexpr DTypes wide_floating = DTypes(DType::float32) | DType::float64;
 
@@ -167,7 +182,7 @@ struct DTypeFacts {
   const char* legacy_name;  // "float", "double", "half": as in TensorFlow's messages
   uint8_t bytes;            // of an element
 };
-// By number; among the gaps are TensorFlow's quantized types.
+// By number.
 constexpr DTypeFacts kDTypes[kDTypeLimit] = {
     {"invalid", "invalid", 0},
     {"float32", "float", 4},
@@ -193,12 +208,27 @@ constexpr DTypeFacts kDTypes[kDTypeLimit] = {
     {"variant", "variant", 8},
     {"uint32", "uint32", 4},
     {"uint64", "uint64", 8},
+    {"float8_e5m2", "float8_e5m2", 1},
+    {"float8_e4m3fn", "float8_e4m3fn", 1},
+    {"float8_e4m3fnuz", "float8_e4m3fnuz", 1},
+    {"float8_e4m3b11fnuz", "float8_e4m3b11fnuz", 1},
+    {"float8_e5m2fnuz", "float8_e5m2fnuz", 1},
 };
 constexpr size_t size_of(DType d) { return kDTypes[int(d)].bytes; }
 constexpr const char* name_of(DType d) { return kDTypes[int(d)].name; }
 constexpr const char* legacy_name_of(DType d) { return kDTypes[int(d)].legacy_name; }
 constexpr DType real_dtype(DType d) {  // complex64 -> float32, others unchanged
   return d == DType::complex64 ? DType::float32 : d == DType::complex128 ? DType::float64 : d;
+}
+constexpr DType storage_dtype(DType d) {  // the integers that stand for quantized numbers, others unchanged
+  switch (d) {
+    case DType::qint8: return DType::int8;
+    case DType::quint8: return DType::uint8;
+    case DType::qint32: return DType::int32;
+    case DType::qint16: return DType::int16;
+    case DType::quint16: return DType::uint16;
+    default: return d;
+  }
 }
 
 // Calls body(T{}) with the element type of `dtype`, restricted at compile time to `Set`; false if it is not in the set.

@@ -16,10 +16,12 @@ namespace tapeflow::python {
 
 namespace {
 
-PyArray_Descr* bfloat16_descr = nullptr;
+// Types that NumPy has from ml_dtypes, by number.
+PyArray_Descr* added_descrs[kDTypeLimit] = {};
+constexpr DTypes added_dtypes = DTypes(DType::bfloat16) | float8s;
 
 int numpy_type_of(DType d) {
-  switch (d) {
+  switch (storage_dtype(d)) {
     case DType::float32: return NPY_FLOAT32;
     case DType::float64: return NPY_FLOAT64;
     case DType::float16: return NPY_FLOAT16;
@@ -34,9 +36,25 @@ int numpy_type_of(DType d) {
     case DType::boolean: return NPY_BOOL;
     case DType::complex64: return NPY_COMPLEX64;
     case DType::complex128: return NPY_COMPLEX128;
-    case DType::bfloat16: return bfloat16_descr ? bfloat16_descr->type_num : NPY_VOID;
-    default: return NPY_OBJECT;
+    default: return added_descrs[int(d)] ? added_descrs[int(d)]->type_num : NPY_OBJECT;
   }
+}
+
+PyArray_Descr* descr_of(DType d) {
+  if (PyArray_Descr* added = added_descrs[int(d)])
+    return reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(added)));
+  return PyArray_DescrFromType(numpy_type_of(d));
+}
+
+// A quantized type is a structure of one field, which has its name.
+DType quantized_dtype(PyArray_Descr* descr) {
+  PyObject* names = PyDataType_NAMES(descr);
+  if (!names || PyTuple_GET_SIZE(names) != 1) return DType::invalid;
+  for (int i = 0; i < kDTypeLimit; ++i)
+    if (quantized.has(DType(i)) && size_of(DType(i)) == size_t(PyDataType_ELSIZE(descr)) &&
+        PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), name_of(DType(i))) == 0)
+      return DType(i);
+  return DType::invalid;
 }
 
 DType dtype_of_numpy(PyArray_Descr* descr) {
@@ -62,8 +80,9 @@ DType dtype_of_numpy(PyArray_Descr* descr) {
     case NPY_ULONGLONG: return PyDataType_ELSIZE(descr) == 4 ? DType::uint32 : DType::uint64;
     default: break;
   }
-  if (bfloat16_descr && descr->type_num == bfloat16_descr->type_num) return DType::bfloat16;
-  return DType::invalid;
+  for (int i = 0; i < kDTypeLimit; ++i)
+    if (added_descrs[i] && descr->type_num == added_descrs[i]->type_num) return DType(i);
+  return descr->type_num == NPY_VOID ? quantized_dtype(descr) : DType::invalid;
 }
 
 [[noreturn]] void fail_unsupported(PyObject* o) {
@@ -123,7 +142,7 @@ Tensor from_array(PyArrayObject* array, DType wanted, DType preferred, const cha
   if (PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array)) {
     if (t.size()) std::memcpy(t.mutable_raw(), PyArray_DATA(array), t.bytes());
   } else {
-    PyArray_Descr* target = PyArray_DescrFromType(numpy_type_of(own));
+    PyArray_Descr* target = PyArray_DescrNewByteorder(descr, NPY_NATIVE);
     Ref plain = checked(PyArray_FromArray(array, target, NPY_ARRAY_CARRAY_RO));
     if (t.size()) std::memcpy(t.mutable_raw(), PyArray_DATA(reinterpret_cast<PyArrayObject*>(plain.get())), t.bytes());
   }
@@ -481,12 +500,6 @@ void release_buffer(PyObject* capsule) {
   static_cast<Buffer*>(PyCapsule_GetPointer(capsule, "tapeflow.buffer"))->drop();
 }
 
-PyArray_Descr* descr_of(DType d) {
-  if (d == DType::bfloat16)
-    return reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(bfloat16_descr)));
-  return PyArray_DescrFromType(numpy_type_of(d));
-}
-
 PyObject* string_objects(const Tensor& t) {
   npy_intp dims[kMaxRank];
   std::copy(t.shape().begin(), t.shape().end(), dims);
@@ -538,10 +551,11 @@ PyObject* to_numpy_scalar(const Tensor& t) {
 void import_numpy() {
   if (_import_array() < 0) throw_python_error();
   Ref ml_dtypes = checked(PyImport_ImportModule("ml_dtypes"));
-  Ref type = checked(PyObject_GetAttrString(ml_dtypes.get(), "bfloat16"));
-  PyArray_Descr* descr = nullptr;
-  if (!PyArray_DescrConverter(type.get(), &descr)) throw_python_error();
-  bfloat16_descr = descr;
+  for (int i = 0; i < kDTypeLimit; ++i) {
+    if (!added_dtypes.has(DType(i))) continue;
+    Ref type = checked(PyObject_GetAttrString(ml_dtypes.get(), name_of(DType(i))));
+    if (!PyArray_DescrConverter(type.get(), &added_descrs[i])) throw_python_error();
+  }
 }
 
 }  // namespace tapeflow::python

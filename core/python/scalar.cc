@@ -2,10 +2,13 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float8.h"
 #include "python/scalar.h"
 
 namespace tapeflow::python {
 namespace {
+
+constexpr DTypes real_or_complex = differentiable | float8s;
 
 template <class T> void put(void* at, int64_t i, T value) { static_cast<T*>(at)[i] = value; }
 
@@ -17,7 +20,7 @@ void put_real(void* at, int64_t i, DType d, double v) {
     case DType::bfloat16: return put(at, i, bfloat16(float(v)));
     case DType::complex64: return put(at, i, std::complex<float>(float(v)));
     case DType::complex128: return put(at, i, std::complex<double>(v));
-    default: break;
+    default: return put(at, i, float8_from_double(d, v));
   }
 }
 
@@ -59,12 +62,12 @@ bool put_scalar(void* at, int64_t i, DType d, PyObject* o) {
     return true;
   }
   if (PyFloat_Check(o)) {
-    if (!differentiable.has(d)) return false;
+    if (!real_or_complex.has(d)) return false;
     put_real(at, i, d, PyFloat_AS_DOUBLE(o));
     return true;
   }
   if (PyLong_Check(o)) {
-    if (differentiable.has(d)) {
+    if (real_or_complex.has(d)) {
       double v = PyLong_AsDouble(o);
       if (v == -1.0 && PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw_python_error();
@@ -74,7 +77,7 @@ bool put_scalar(void* at, int64_t i, DType d, PyObject* o) {
       put_real(at, i, d, v);
       return true;
     }
-    switch (d) {
+    switch (storage_dtype(d)) {
       case DType::int8: return put_integer_as<int8_t>(at, i, o);
       case DType::int16: return put_integer_as<int16_t>(at, i, o);
       case DType::int32: return put_integer_as<int32_t>(at, i, o);

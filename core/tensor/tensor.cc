@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/float8.h"
 #include "tensor/out_of_memory.h"
 #include "tensor/shared_memory.h"
 
@@ -110,7 +111,8 @@ Tensor Tensor::symbolic_value(DType dtype, const Shape& shape, Symbol symbol) {
 
 Tensor Tensor::number(DType dtype, double value) {
   Tensor t = allocate(dtype, Shape());
-  visit<fixed_size.bits>(dtype, [&](auto* p) {
+  if (float8s.has(dtype)) *static_cast<uint8_t*>(t.mutable_raw()) = float8_from_double(dtype, value);
+  visit<fixed_size.bits>(storage_dtype(dtype), [&](auto* p) {
     using T = Pointee<decltype(p)>;
     if constexpr (is_small_float<T>)
       *t.mutable_data<T>() = T(float(value));

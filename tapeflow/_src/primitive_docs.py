@@ -24,12 +24,15 @@ _RETURNS = {
     "movement": "A tensor with the elements of `{0}`.",
     "": "A tensor.",
 }
+_FLOAT8 = {f"float8_{kind}" for kind in ("e5m2", "e4m3fn", "e4m3fnuz", "e4m3b11fnuz", "e5m2fnuz")}
 _DTYPE_SETS = (
-    ("any dtype", 16, set[str]()),
-    ("floating", 4, {"float16", "bfloat16", "float32", "float64"}),
-    ("complex", 2, {"complex64", "complex128"}),
-    ("integer", 8, {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),
+    ("floating", {"float16", "bfloat16", "float32", "float64"}),
+    ("float8", _FLOAT8),
+    ("complex", {"complex64", "complex128"}),
+    ("integer", {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}),
+    ("quantized", {"qint8", "quint8", "qint16", "quint16", "qint32"}),
 )
+_DTYPES = {name for _, names in _DTYPE_SETS for name in names} | {"bool", "string"}
 _TEXT_BY_KIND = {
     "tensors": "A list of tensors",
     "flag": "A bool.",
@@ -80,10 +83,10 @@ def _arguments(names: Sequence[str], facts: Mapping[str, Any]) -> list[tuple[str
 def _dtype_words(names: Sequence[str]) -> str:
     """The dtypes in few words: "floating or complex"."""
     rest, words = set(names), []
-    if len(rest) >= 16:
+    if rest >= _DTYPES:
         return "of any dtype"
-    for word, size, members in _DTYPE_SETS[1:]:
-        if len(rest & members) == size:
+    for word, members in _DTYPE_SETS:
+        if rest >= members:
             words.append(word)
             rest -= members
     words += sorted(rest)

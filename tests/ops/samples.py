@@ -13,6 +13,7 @@ from typing import Any
 import tapeflow as tf
 from tapeflow._src import primitives
 from tapeflow._src.primitives import facts_by_name
+from tapeflow._src.types.dtypes import dtype_by_enum
 from tests.ops.sample_makers import AROUND_ZERO, POSITIVE, Builder, Call, Domain, Maker, call
 from tests.ops.sample_rows import builders_by_name
 
@@ -119,6 +120,7 @@ def builders(name: str) -> list[Builder]:
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 COMPLEXES = ("complex64", "complex128")
+STORED = {d.name for d in dtype_by_enum.values() if d.is_quantized or d.name.startswith("float8")}  # not computed with
 first_argument_decides = {"MatrixPseudoInverse"}  # a tolerance is real, whatever the matrix is
 
 # Primitives that look at the dtype themselves, for TensorFlow's own message.
@@ -130,7 +132,7 @@ def dtypes_of(name: str) -> list[str]:
     """The dtypes a sample of the primitive can be made in: those that all its tensor arguments allow, indices aside."""
     if name in dtypes_by_name:
         return dtypes_by_name[name]
-    allowed = [list(dtypes) for dtypes in facts_by_name[name]["dtypes"]]
+    allowed = [[dtype for dtype in dtypes if dtype not in STORED] for dtypes in facts_by_name[name]["dtypes"]]
     data = [dtypes for dtypes in allowed if set(dtypes) - {"int32", "int64", "uint64", "bool"}] or allowed[:1]
     if name in first_argument_decides:
         return data[0]

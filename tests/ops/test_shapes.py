@@ -17,7 +17,7 @@ from tests.ops.samples import builders, dtypes_of
 
 BINARY = [name for name, facts in facts_by_name.items() if facts["family"] == "binary"]
 REDUCTIONS = [name for name, facts in facts_by_name.items() if facts["family"] == "reduction"]
-ALL_DTYPES = tuple(facts_by_name["Identity"]["dtypes"][0])
+ALL_DTYPES = tuple(dtypes_of("Identity"))
 
 
 def parameters(function: Any) -> list[str]:

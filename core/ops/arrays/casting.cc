@@ -1,6 +1,7 @@
 // Changing the element type.
 #include <cmath>
 
+#include "base/float8.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -54,17 +55,61 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
     for (int64_t i = 0; i < n; ++i) store(to + i, converted<Compute<To>>(load(from + i)));
 }
 
+// Elements of a float8 type by way of float or double, a block at a time.
+constexpr int64_t kBlock = 256;
+
+void cast_from_float8(const Tensor& x, const Tensor& y) {
+  const uint8_t* from = static_cast<const uint8_t*>(x.raw());
+  visit<fixed_size.bits>(storage_dtype(y.dtype()), [&](auto* q) {
+    using To = Pointee<decltype(q)>;
+    To* to = static_cast<To*>(y.mutable_raw());
+    parallel_for(x.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
+      float block[kBlock];
+      for (int64_t i = begin; i < end; i += kBlock) {
+        const int64_t n = std::min(kBlock, end - i);
+        for (int64_t k = 0; k < n; ++k) block[k] = float_from_float8(x.dtype(), from[i + k]);
+        cast_loop<float, To>(block, to + i, n);
+      }
+    });
+  });
+}
+
+void cast_to_float8(const Tensor& x, const Tensor& y) {
+  uint8_t* to = static_cast<uint8_t*>(y.mutable_raw());
+  auto encode = [&](auto&& load_block) {
+    parallel_for(x.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
+      double block[kBlock];
+      for (int64_t i = begin; i < end; i += kBlock) {
+        const int64_t n = std::min(kBlock, end - i);
+        load_block(i, block, n);
+        for (int64_t k = 0; k < n; ++k) to[i + k] = float8_from_double(y.dtype(), block[k]);
+      }
+    });
+  };
+  if (float8s.has(x.dtype())) {
+    const uint8_t* from = static_cast<const uint8_t*>(x.raw());
+    return encode([&](int64_t i, double* block, int64_t n) {
+      for (int64_t k = 0; k < n; ++k) block[k] = double(float_from_float8(x.dtype(), from[i + k]));
+    });
+  }
+  visit<fixed_size.bits>(storage_dtype(x.dtype()), [&](auto* p) {
+    using From = Pointee<decltype(p)>;
+    const From* from = static_cast<const From*>(x.raw());
+    encode([&](int64_t i, double* block, int64_t n) { cast_loop<From, double>(from + i, block, n); });
+  });
+}
+
 constexpr struct : Keys {
   Key<DType> dtype = next("dtype");
 } cast_params;
 const Op& cast_op = define(Op{
     .name = "Cast",
     .planning = {.cannot_fail = true},
-    .arguments = {tensor("x", fixed_size), required_dtype(cast_params.dtype)},
+    .arguments = {tensor("x", sized), required_dtype(cast_params.dtype)},
     .infer =
         [](Call& call) {
           DType to = call.params[cast_params.dtype];
-          if (!fixed_size.has(to))
+          if (!sized.has(to))
             fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(call.in[0].dtype()), " to ",
                  legacy_name_of(to), " is not supported");
           call.returns(to, call.in[0].shape());
@@ -72,8 +117,10 @@ const Op& cast_op = define(Op{
     .kernel =
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
-          visit<fixed_size.bits>(x.dtype(), [&](auto* p) {
-            visit<fixed_size.bits>(y.dtype(), [&](auto* q) {
+          if (float8s.has(y.dtype())) return cast_to_float8(x, y);
+          if (float8s.has(x.dtype())) return cast_from_float8(x, y);
+          visit<fixed_size.bits>(storage_dtype(x.dtype()), [&](auto* p) {
+            visit<fixed_size.bits>(storage_dtype(y.dtype()), [&](auto* q) {
               using From = Pointee<decltype(p)>;
               using To = Pointee<decltype(q)>;
               loop_unary(cast_loop<From, To>, x.raw(), sizeof(From), y.mutable_raw(), sizeof(To), x.size(),
@@ -107,7 +154,7 @@ const Op& cast_op = define(Op{
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  if (!fixed_size.has(x.dtype()) || !fixed_size.has(dtype))
+  if (!sized.has(x.dtype()) || !sized.has(dtype))
     fail(ErrorKind::unimplemented, "cast: Cast ", legacy_name_of(x.dtype()), " to ", legacy_name_of(dtype),
          " is not supported");
   return run(cast_op, {x}, {dtype});

@@ -147,7 +147,7 @@ void infer_bitcast(Call& call) {
   const Tensor& x = call.in[0];
   if (!call.params.has(bitcast_params.type)) fail(ErrorKind::type, "bitcast: type must be given");
   DType to = call.params[bitcast_params.type];
-  if (!fixed_size.has(to)) fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast to ", name_of(to));
+  if (!sized.has(to)) fail(ErrorKind::invalid_argument, "bitcast: Cannot bitcast to ", name_of(to));
   size_t from_size = size_of(x.dtype()), to_size = size_of(to);
   Shape shape = x.shape();
   if (from_size > to_size) {
@@ -165,7 +165,7 @@ void infer_bitcast(Call& call) {
 // The same bytes as elements of another type. A size that shrinks adds a dimension at the end, one that grows takes it.
 const Op& bitcast_op = define(Op{
     .name = "Bitcast",
-    .arguments = {tensor("input", fixed_size), dtype_argument(bitcast_params.type)},
+    .arguments = {tensor("input", sized), dtype_argument(bitcast_params.type)},
     .infer_staged = [](Call& call) { try_out(call, infer_bitcast); },
     .kernel =
         [](Call& call) {

@@ -10,7 +10,7 @@
 namespace tapeflow {
 namespace {
 
-constexpr DTypes matrix_dtypes = floating | complexes | DType::int32 | DType::int64;
+constexpr DTypes matrix_dtypes = floating | float8s | complexes | DType::int32 | DType::int64;
 constexpr DTypes narrow_dtypes = integers;  // multiplied in the `output_type` that is asked for
 constexpr struct : Keys {
   Key<bool> transpose_a = next("transpose_a"), transpose_b = next("transpose_b"), adjoint_a = next("adjoint_a"),

@@ -11,24 +11,25 @@ namespace {
 constexpr const char* kComparisonAdvice =
     "A comparison is a step: use tf.sigmoid for a smooth one, or tf.where to choose between smooth values.";
 
-const Op& equal_op = binary<any_dtype>([](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; },
-                                       NoGradient{}, NoGradient{},
-                                       Op{.name = "Equal",
-                                          .names = {"math.equal", "equal"},
-                                          .doc = R"(Whether `x` equals `y`, element by element.
+constexpr DTypes comparable = fixed_size | strings;
+const Op& equal_op = binary<comparable>([](auto a, auto b) { return a == b; }, [](auto& v) { return v.equal; },
+                                        NoGradient{}, NoGradient{},
+                                        Op{.name = "Equal",
+                                           .names = {"math.equal", "equal"},
+                                           .doc = R"(Whether `x` equals `y`, element by element.
 
 >>> tf.equal([1, 2], [1, 3])
 <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
-                                          .advice = kComparisonAdvice});
-const Op& not_equal_op = binary<any_dtype>([](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; },
-                                           NoGradient{}, NoGradient{},
-                                           Op{.name = "NotEqual",
-                                              .names = {"math.not_equal", "not_equal"},
-                                              .doc = R"(Whether `x` differs from `y`.
+                                           .advice = kComparisonAdvice});
+const Op& not_equal_op = binary<comparable>([](auto a, auto b) { return a != b; }, [](auto& v) { return v.not_equal; },
+                                            NoGradient{}, NoGradient{},
+                                            Op{.name = "NotEqual",
+                                               .names = {"math.not_equal", "not_equal"},
+                                               .doc = R"(Whether `x` differs from `y`.
 
 >>> tf.not_equal([1, 2], [1, 3])
 <tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>)",
-                                              .advice = kComparisonAdvice});
+                                               .advice = kComparisonAdvice});
 const Op& less_op = binary<real_numbers>([](auto a, auto b) { return a < b; }, [](auto& v) { return v.less; },
                                          NoGradient{}, NoGradient{},
                                          Op{.name = "Less",

@@ -333,10 +333,10 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> QuantizeV2:
-    """`input` as integers of the size of `T`, and the range that they stand for.
+    """`input` as numbers of the quantized dtype `T`, and the range that they stand for.
 
     >>> tf.quantization.quantize([0.5], 0., 1., tf.quint8).output
-    <tf.Tensor: shape=(1,), dtype=uint8, numpy=array([128], dtype=uint8)>
+    <tf.Tensor: shape=(1,), dtype=quint8, numpy=array([128], dtype=uint8)>
     """
     x = convert_to_tensor(input, dtype_hint=float32)
     kind = as_dtype(T)
@@ -366,7 +366,7 @@ def quantize(
     else:
         levels = primitives.Sign(levels) * primitives.Floor(primitives.Abs(levels) + 0.5)
     shift = 0 if mode == "SCALED" else least
-    return QuantizeV2(cast(cast(levels, "float64") + shift, storage), low, high)
+    return QuantizeV2(cast(cast(cast(levels, "float64") + shift, storage), kind), low, high)
 
 
 @public("quantization.dequantize")
@@ -386,7 +386,8 @@ def dequantize(
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.], dtype=float32)>
     """
     x = convert_to_tensor(input)
-    least, most = (int(v) for v in (np.iinfo(x.dtype.as_numpy_dtype).min, np.iinfo(x.dtype.as_numpy_dtype).max))
+    storage = _STORAGE.get(x.dtype.name, x.dtype)
+    least, most = (int(v) for v in (np.iinfo(storage.as_numpy_dtype).min, np.iinfo(storage.as_numpy_dtype).max))
     low, high = convert_to_tensor(min_range, dtype_hint=float32), convert_to_tensor(max_range, dtype_hint=float32)
     low, high, levels = _along(x, low, axis), _along(x, high, axis), cast(x, float32)
     if mode == "SCALED":
