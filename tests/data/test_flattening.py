@@ -153,3 +153,37 @@ def test_custom_structures_are_elements():
     dataset = tf.data.Dataset.range(3).map(lambda x: Masked(True, x)).map(lambda m: Masked(False, m.value + 1))
     assert isinstance(dataset.element_spec, Masked)
     assert [(m.mask, int(m.value)) for m in dataset] == [(False, 1), (False, 2), (False, 3)]
+
+
+def _failing_at_three():
+    def check(x):
+        with tf.control_dependencies([tf.debugging.assert_none_equal(x, tf.constant(3, tf.int64))]):
+            return tf.identity(x)
+
+    return tf.data.Dataset.range(8).map(check)
+
+
+@pytest.mark.parametrize("size", [2, 4, 20])
+def test_a_shuffle_goes_on_after_an_error(size):
+    elements = iter(_failing_at_three().shuffle(size, seed=1))
+    seen, errors = [], 0
+    while True:
+        try:
+            seen.append(int(next(elements)))
+        except StopIteration:
+            break
+        except tf.errors.InvalidArgumentError:
+            errors += 1
+    assert errors == 1 and sorted(seen) == [0, 1, 2, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("deterministic", [None, True, False])
+def test_batches_are_put_together_in_parallel(deterministic):
+    dataset = tf.data.Dataset.range(10).map(lambda x: x * 2)
+    batches = dataset.batch(3, num_parallel_calls=2, deterministic=deterministic)
+    found = [batch.tolist() for batch in batches.as_numpy_iterator()]
+    assert sorted(found) == [[0, 2, 4], [6, 8, 10], [12, 14, 16], [18]]
+    assert deterministic is False or found == sorted(found)
+    assert int(batches.cardinality()) == 4
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="num_parallel_calls"):
+        dataset.batch(3, num_parallel_calls=0)

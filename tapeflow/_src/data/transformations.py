@@ -95,7 +95,7 @@ class Transformations:
         >>> list(tf.data.Dataset.range(3).batch(2).as_numpy_iterator())
         [array([0, 1]), array([2])]
         """
-        return self._then(batching.Batched(self._pipe, batch_size, drop_remainder))
+        return self._then(batching.Batched(self._pipe, batch_size, drop_remainder, num_parallel_calls, deterministic))
 
     def padded_batch(
         self,

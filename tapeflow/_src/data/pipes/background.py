@@ -45,7 +45,7 @@ class _Work:
     next to be read. `done` holds the outcomes of elements in between.
     """
 
-    def __init__(self, source: Iterator[Leaves], function: Callable[[Leaves], Leaves] | None, window: int) -> None:
+    def __init__(self, source: Iterator[Any], function: Callable[[Any], Leaves] | None, window: int) -> None:
         self.source, self.function, self.window = source, function, window
         self.changed, self.turn = threading.Condition(), threading.Lock()
         self.issued = self.read = 0
@@ -180,9 +180,9 @@ class Ahead:
 
     def __init__(
         self,
-        source: Iterator[Leaves],
+        source: Iterator[Any],
         window: int,
-        function: Callable[[Leaves], Leaves] | None = None,
+        function: Callable[[Any], Leaves] | None = None,
         threads: int = 1,
         ordered: bool = True,
         at_once: bool = False,

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.data.pipes.background import Ahead
+from tapeflow._src.data.pipes.mapping import parallel_calls, threads_for
 from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, as_count, known
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, gathered, row, row_count, stacked, unbatched_spec
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -26,6 +28,9 @@ from tapeflow._src.types.tensor_spec import TensorSpec
 class Batching(Pipe):
     """A pipe that makes one element of `size` elements."""
 
+    _calls: Any = None  # how many batches are put together at a time
+    _deterministic: bool | None = None
+
     def __init__(self, before: Pipe, size: Any, drops: Any, batch: Callable[[Any, int | None], Any]) -> None:
         self._size = as_count(size, "batch_size")
         if isinstance(self._size, int) and self._size <= 0:
@@ -38,6 +43,10 @@ class Batching(Pipe):
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         groups = Groups(self.inputs[0].begin(iteration), iteration.number(self._size), self._drops)
+        threads = 1 if self._calls is None else threads_for(self._calls, iteration)
+        if threads > 1:
+            ordered = iteration.is_ordered(self._deterministic)
+            return Ahead(groups, threads, self.together, threads, ordered, at_once=not ordered)
         return map(self.together, groups)
 
     @property
@@ -79,8 +88,13 @@ class Batched(Batching):
 
     name = "_BatchDataset"
 
-    def __init__(self, before: Pipe, size: Any, drops: Any) -> None:
+    def __init__(
+        self, before: Pipe, size: Any, drops: Any, calls: Any = None, deterministic: bool | None = None
+    ) -> None:
         super().__init__(before, size, drops, batched_spec)
+        if calls is not None:
+            self.name = "_ParallelBatchDataset"
+            self._calls, self._deterministic = parallel_calls(calls, self), deterministic
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         return self._rows(iteration) if self.inputs[0].indexed else super().begin(iteration)

@@ -17,29 +17,51 @@ from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentE
 _AUTOTUNED_BUFFER = 8  # elements
 
 
-def shuffled(items: Iterable[Any], size: int, seeds: tuple[int, int]) -> Iterator[Any]:
-    """The items in random order, each from a buffer of `size`; the order is TensorFlow's for these seeds.
+class _ShuffleBuffer:
+    """Items in random order, each from a buffer of `size`; the order is TensorFlow's for these seeds.
 
     The buffer is a ring. A random item of it goes out, the oldest takes its place, and a new one that of the oldest.
+    After an error of the source it goes on with the item that follows.
     """
-    source = iter(items)
-    ring = list(itertools.islice(source, size))
-    size = len(ring)
-    word = random_words(seeds).__next__
-    oldest = 0
-    for item in source:
-        place = (oldest + word() % size) % size
-        yield ring[place]
-        ring[place] = ring[oldest]
-        ring[oldest] = item
-        oldest += 1
-        if oldest == size:
-            oldest = 0
-    for left in range(size, 0, -1):
-        place = (oldest + word() % left) % size
-        yield ring[place]
-        ring[place] = ring[oldest]
-        oldest = (oldest + 1) % size
+
+    def __init__(self, items: Iterable[Any], size: int, seeds: tuple[int, int]) -> None:
+        self._source, self._size = iter(items), size
+        self._ring: list[Any] = []
+        self._oldest = 0
+        self._word = random_words(seeds).__next__
+        self._rest = self._run()
+
+    def __iter__(self) -> _ShuffleBuffer:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._rest)
+        except StopIteration:
+            raise
+        except BaseException:
+            self._rest = self._run()
+            raise
+
+    def _run(self) -> Iterator[Any]:
+        """What is left. Whenever the source is asked for an item, the state is that of a new run."""
+        ring, source, word = self._ring, self._source, self._word
+        ring.extend(itertools.islice(source, self._size - len(ring)))
+        size = len(ring)
+        for item in source:
+            oldest = self._oldest
+            place = (oldest + word() % size) % size
+            yield ring[place]
+            ring[place] = ring[oldest]
+            ring[oldest] = item
+            oldest += 1
+            self._oldest = 0 if oldest == size else oldest
+        oldest = self._oldest
+        for left in range(size, 0, -1):
+            place = (oldest + word() % left) % size
+            yield ring[place]
+            ring[place] = ring[oldest]
+            oldest = (oldest + 1) % size
 
 
 class Passing(Pipe):
@@ -147,7 +169,7 @@ class Shuffled(Reordered):
 
     def chosen(self, items: Iterable[Any], iteration: Iteration) -> Iterable[Any]:
         size = iteration.number(self._size)
-        return shuffled(items, 2**62 if size == UNKNOWN else size, iteration.seeds(self))
+        return _ShuffleBuffer(items, 2**62 if size == UNKNOWN else size, iteration.seeds(self))
 
     def count(self) -> int:
         return self.inputs[0].count()
