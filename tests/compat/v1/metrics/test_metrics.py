@@ -183,3 +183,10 @@ def test_labels_may_be_the_value_of_a_sparse_tensor():
         session.run(tf.compat.v1.local_variables_initializer())
         session.run([update, more])
         assert session.run([recall, same]) == [0.5, 0.5]
+
+
+def test_precision_without_cases_is_nan():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        value, update = tf.compat.v1.metrics.precision_at_k(tf.constant([[1]], tf.int64), [[0.2, 0.8]], 1, class_id=0)
+        session.run(tf.compat.v1.local_variables_initializer())
+        assert np.isnan(session.run(update)) and np.isnan(session.run(value))

@@ -107,7 +107,8 @@ def _share(
             by_row = function(labels, ranks, class_id)
             counts.append(_gather(label, total(by_row * weights_like(by_row, weights))))
         (right, more_right), (other, more_other) = counts
-        value, update = ratio(right, right + other), ratio(more_right, more_right + more_other, name="update")
+        value = primitives.RealDiv(right, right + other)  # NaN before the first case, as in TensorFlow
+        update = primitives.RealDiv(more_right, more_right + more_other, name="update")
         return collect(value, update, *collections)
 
 
