@@ -40,6 +40,7 @@ class Traces:
         self.concrete: list[ConcreteFunction] = []
         self.count = 0
         self.created_variables = False
+        self.holds_variables = False  # of its first call
         self.history = retracing.history_of(function)
         self.bound_copy: weakref.ref[Function] | None = None  # of a method
         self.signature: Signature | None = None
@@ -244,6 +245,7 @@ class Function(_core.FunctionBase):
         self._traces.created_variables = True
         # A graph that made variables is no good for a second call: the next trace finds them made.
         if may_create and outer is None and concrete.graph.created_variables:
+            self._traces.holds_variables = True
             concrete = self._trace_once(call, outer, False)
         if outer is None:
             record_traced(concrete.graph)
@@ -266,7 +268,7 @@ class Function(_core.FunctionBase):
         graph.name = self._name
         if outer is None:
             graph.may_create_variables = may_create_variables
-            graph.follows_first_call = bool(self._traces.concrete)
+            graph.follows_first_call = bool(self._traces.concrete) and not self._traces.holds_variables
         function = self.python_function
         if self._autograph:
             function = convert(function, self._features)
