@@ -22,11 +22,11 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     tracking,
     training,
 )
+from tapeflow._src.compat.v1 import lookup
 from tapeflow._src.compat.v1.sessions.session import RewriterConfig
 from tapeflow._src.compat.v1.variables.variable_scope import default_variable_store, with_variable_store
 from tapeflow._src.distribute.input import DistributedDataset
 from tapeflow._src.namespace import find_public
-from tapeflow._src.ops.lookup.tables import LookupInterface
 from tapeflow._src.types.trackable import NoDependency
 
 names_by_path: dict[str, dict[str, Any]] = {
@@ -48,7 +48,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.eager.monitoring": gauges.names,
     "python.framework.ops": {"NullContextmanager": contextlib.nullcontext},
     "python.ops.control_flow_ops": {"get_enclosing_xla_context": contexts.get_enclosing_xla_context},
-    "python.ops.lookup_ops": {"LookupInterface": LookupInterface},
+    "python.ops.lookup_ops": lookup.inner_names,
     "python.ops.ragged.ragged_map_ops": {"map_fn": find_public("map_fn")},
     "python.ops.ragged.ragged_util": {"assert_splits_match": placement.assert_splits_match},
     "python.ops.variable_scope": {
