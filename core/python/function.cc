@@ -199,13 +199,24 @@ bool dict_matches(const Graph& graph, const Pattern& p, PyObject* dict, Inputs& 
   }
   return true;
 }
+// Whether the object of a weak reference is alive and is `o`.
+bool refers_to(PyObject* weak, PyObject* o) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* found = nullptr;
+  if (PyWeakref_GetRef(weak, &found) < 0) throw_python_error();
+  const Ref held(found);
+  return found == o;
+#else
+  return o != Py_None && PyWeakref_GET_OBJECT(weak) == o;  // None stands for a dead object
+#endif
+}
 bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
   switch (p.kind) {
     case Pattern::Kind::tensor: return is_tensor(o) && fits_input(graph, p.input, tensor_of(o), in);
     case Pattern::Kind::array: return is_plain_array(o) && array_fits(graph, p.input, o, in);
-    case Pattern::Kind::object: return PyWeakref_GET_OBJECT(p.value.get()) == o;
+    case Pattern::Kind::object: return refers_to(p.value.get(), o);
     case Pattern::Kind::numbered:
-      return PyWeakref_GET_OBJECT(p.value.get()) == o && fits_input(graph, p.input, tensor_of(p.number.get()), in);
+      return refers_to(p.value.get(), o) && fits_input(graph, p.input, tensor_of(p.number.get()), in);
     case Pattern::Kind::constant: return same_constant(p.value.get(), o);
     case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
     case Pattern::Kind::list:

@@ -139,6 +139,14 @@ def test_variables_and_other_objects():
     np.testing.assert_array_equal(call(X, variables[0], scales[0]), X * 7.0)
 
 
+def test_none_is_not_an_object_that_is_gone():
+    f = tf.function(lambda x, scale: x + (1.0 if scale is None else 2.0))
+    x, scale = tf.constant(1.0), Scale(1.0)
+    assert [f(x, scale).numpy() for _ in range(3)] == [3.0] * 3
+    del scale
+    assert f(x, None).numpy() == 2.0
+
+
 def test_objects_are_let_go_and_not_mistaken():
     call = tf.function(lambda x, scale: x * scale.by)
     for number in range(20):
