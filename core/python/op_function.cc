@@ -484,12 +484,13 @@ PyObject* op_functions(PyObject*, PyObject*) {
         return a.kind == Argument::Kind::tensor && a.group < 0 && a.preferred == DType::int32;
       });
       Ref facts = checked(Py_BuildValue(
-          "{s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:z,s:z,s:z,s:z,s:s}", "gradient", gradient_word(op->gradient),
+          "{s:s,s:s,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:O,s:s,s:z,s:z,s:z,s:z,s:s}", "gradient", gradient_word(op->gradient),
           "family", op->family ? op->family : "", "elementwise", as_bool(op->elementwise), "has_jvp", as_bool(op->jvp),
           "dtypes", dtypes.get(), "kinds", kinds.get(), "returns_list", as_bool(op->returns_list), "has_batch_rule",
-          as_bool(op->batch), "indexes", as_bool(indexes), "node_name", op->node_name ? op->node_name : op->name,
-          "advice", op->advice, "non_finite_advice", op->non_finite.result, "non_finite_gradient_advice",
-          op->non_finite.gradient, "symbol", op->symbol, "public_name", op->public_name()));
+          as_bool(op->batch), "indexes", as_bool(indexes), "copies_elements", as_bool(op->copies_elements), "node_name",
+          op->node_name ? op->node_name : op->name, "advice", op->advice, "non_finite_advice", op->non_finite.result,
+          "non_finite_gradient_advice", op->non_finite.gradient, "symbol", op->symbol, "public_name",
+          op->public_name()));
       Ref row = checked(Py_BuildValue("(sOOOO)", op->name, function.get(), raw.get(), paths.get(), facts.get()));
       PyList_Append(list.get(), row.get());
     }

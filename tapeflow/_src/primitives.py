@@ -27,6 +27,13 @@ raw_functions = [(name, raw) for name, _, raw, paths, _ in _rows if paths]
 # What the entry of a primitive says besides its function, by operation name and by public function name.
 facts_by_name = {name: facts for name, _, _, _, facts in _rows}
 facts_by_function = {path.rpartition(".")[2]: facts for _, _, _, paths, facts in _rows for path in paths}
+# The operations whose results have elements of their operands, one operand at a time.
+_moving_operations = {
+    name
+    for operation, _, _, paths, facts in _rows
+    for name in (operation, *paths)
+    if facts["copies_elements"] and facts["family"] != "binary"
+}
 # The functions that look elements up by position, those of operations without a public path included.
 indexing_functions = {
     name
@@ -51,6 +58,15 @@ def _signature_from_text(text: str) -> object:
 def _document(name: str, doc: str) -> str:
     """The doc of a primitive, with the sections that follow from its parameters."""
     return primitive_docs.complete(doc, _function_by_name[name].__text_signature__, facts_by_name[name])
+
+
+def moves_elements(name: str) -> bool:
+    """Whether a primitive, by operation name or public path, only moves elements.
+
+    >>> moves_elements("reshape"), moves_elements("maximum")
+    (True, False)
+    """
+    return name in _moving_operations
 
 
 def operation_name(primitive: _core.OpFunction) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import linecache
+import math
 import re
 from typing import NamedTuple
 
+from tapeflow._src import primitives
 from tapeflow._src.diagnostics.flow import Flow, Step, number_of
 
 Place = tuple[str, int]
@@ -29,6 +31,18 @@ class LayerLines(NamedTuple):
 
 
 NO_LAYERS = LayerLines({}, {})
+
+
+def moves_elements(step: Step) -> bool:
+    """Whether the elements of the result are some of the operands', in another order, shape or dtype."""
+    return primitives.moves_elements(step.operation or "") or step.short_name == "cast"
+
+
+def hands_on(step: Step) -> bool:
+    """Whether the result has the elements of the first operand, all of them."""
+    before, after = step.input_shapes[:1], step.output_shapes[:1]
+    known = before and after and before[0] is not None and after[0] is not None
+    return moves_elements(step) and not (known and math.prod(before[0]) != math.prod(after[0]))
 
 
 def activation_of(flow: Flow, step: Step) -> str | None:

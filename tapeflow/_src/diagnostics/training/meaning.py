@@ -15,11 +15,11 @@ from tapeflow._src.diagnostics.training.activations import (
     LayerLines,
     activation_of,
     constant,
+    hands_on,
     line_of,
 )
 
 _DIFFERENCES = {"subtract", "sub", "squared_difference"}
-_HANDS_ON = {"identity", "reshape", "cast", "squeeze", "expand_dims", "stop_gradient", "transpose", "clip_by_value"}
 _SOFTMAXES = {"softmax"}
 _LOGIT_LOSSES = {
     "softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits", "log_softmax",
@@ -44,9 +44,10 @@ def traps(flow: Flow, goal: Any, lines: LayerLines = NO_LAYERS) -> Iterator[Find
 
 
 def _rows_against_columns(a: Any, b: Any) -> bool:
-    """(n, 1) against (n,): the result is (n, n). A size of -1 is unknown."""
-    fits = a is not None and b is not None and len(a) == 2 and len(b) == 1
-    return bool(fits and a[1] == 1 and a[0] == b[0] and b[0] not in (0, 1))
+    """(n, 1) against (n,), or (n, 1, 1) against (n, 1): the result has n times n rows. A size of -1 is unknown."""
+    if a is None or b is None or len(a) != len(b) + 1 or not b:
+        return False
+    return bool(a[0] == b[0] and b[0] not in (0, 1) and all(d == 1 for d in (*a[1:], *b[1:])))
 
 
 def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
@@ -60,16 +61,36 @@ def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
     of_log = any(m is not None and m.short_name in ("log", "log1p", "log_sigmoid") for m in makers)
     if name not in _DIFFERENCES and not (name == "multiply" and (of_log or _labels_times_predictions(flow, step))):
         return
-    n = "n" if a[0] == -1 else a[0]
+    if _is_variable(flow, step.inputs[0 if len(a) < len(b) else 1]) or _have_one_root(flow, step):
+        return
+    longer = a if len(a) > len(b) else b
+    made = _shape((longer[0], *longer[:-1]))
     yield Finding(
         "broadcast-loss",
         "severe",
-        f"{name} of shapes {_shape(a)} and {_shape(b)} gives ({n}, {n}): every prediction is compared with every label",
+        f"{name} of shapes {_shape(a)} and {_shape(b)} gives {made}: every prediction is compared with every label",
         *step.place,
         evidence={"shapes": [list(a), list(b)], "operation": name},
         remedy="Give both the same shape: tf.squeeze(predictions, -1), or labels[:, tf.newaxis].",
         confidence=0.95,
     )
+
+
+def _is_variable(flow: Flow, value: int) -> bool:
+    """Whether a value is a variable itself: centres or frequencies, not labels."""
+    return value not in flow.maker and value not in flow.leaves
+
+
+def _have_one_root(flow: Flow, step: Step) -> bool:
+    """Whether both operands are one value, once with another dimension: all pairs, `x[:, None] - x`."""
+    roots = []
+    for value in step.inputs:
+        made = flow.maker.get(value)
+        while made is not None and made.inputs and hands_on(made):
+            value = made.inputs[0]
+            made = flow.maker.get(value)
+        roots.append(value)
+    return roots[0] == roots[1]
 
 
 def _labels_times_predictions(flow: Flow, step: Step) -> bool:
@@ -113,7 +134,8 @@ def _source_of(flow: Flow, value: int) -> Step | None:
     for _ in range(12):
         if step is None or not step.inputs:
             return step
-        if step.short_name in _HANDS_ON:
+        scaled = step.short_name in ("multiply", *DIVISIONS)  # by a temperature
+        if hands_on(step) or (scaled and constant(flow, step.inputs[-1]) is not None):
             value = step.inputs[0]
         elif step.short_name in ("maximum", "minimum", "add") and len(step.inputs) == 2:  # of a limit or an epsilon
             numbers = [constant(flow, v) for v in step.inputs]
@@ -136,13 +158,14 @@ def _double_softmax(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Findi
         if made is None or made is step:
             continue
         before = activation_of(flow, made)
-        if before in _SOFTMAXES or (before == "sigmoid" and name.startswith("sigmoid")):
+        if before in _SOFTMAXES or (before == "sigmoid" and name in _LOGIT_LOSSES):
             file, line = line_of(flow, made, before, lines)
             place = line_of(flow, step, name, lines) if name in _SOFTMAXES else step.place
+            own = "it" if before in name else "a softmax" if "softmax" in name else "a sigmoid"
             yield Finding(
                 "double-softmax",
                 "severe",
-                f"{before} at line {line} is applied before {name}, which applies it itself",
+                f"{before} at line {line} is applied before {name}, which applies {own} itself",
                 *place,
                 evidence={"first": f"{file}:{line}", "second": name},
                 remedy="Give the loss the raw logits, or use the loss for probabilities (from_logits=False).",
@@ -168,7 +191,7 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
         factor = constant(flow, step.inputs[1]) if len(step.inputs) == 2 else None
         if name in ("add", "addv2", "add_v2", "add_n"):
             stack += [(v, divisor, division) for v in step.inputs]
-        elif name in _HANDS_ON or name in ("negative", "reduce_sum", "sum"):
+        elif hands_on(step) or name in ("negative", "reduce_sum", "sum"):
             stack.append((step.inputs[0], divisor, division))
         elif name in ("reduce_mean", "mean") and step.input_shapes:
             before, after = _elements(step.input_shapes[0]), _elements(step.output_shapes[0])
