@@ -102,8 +102,9 @@ class _CustomGradient:
                 self._check(gradient, variable, f"variable {variable.name}")
             return [*gradients, *variable_gradients]
 
-        if observers.custom_gradient is not None and not kwargs and not _core.is_tracing():
-            observers.custom_gradient(self._name, self._evaluate(inputs), flat_inputs, flat_results, flat_rule, rule)
+        if observers.custom_gradient is not None and not _core.is_tracing():
+            evaluate = self._evaluate(inputs, kwargs)
+            observers.custom_gradient(self._name, evaluate, flat_inputs, flat_results, flat_rule, rule)
         sources = [*flat_inputs, *variables]
         traced = trace_rule(flat_rule, flat_results, sources)
         if traced is not None:
@@ -113,14 +114,14 @@ class _CustomGradient:
             recorded = _core.record_operation(flat_results, sources, flat_rule, forward_rule)
         return nest.pack_sequence_as(result, with_tensors(results, recorded))
 
-    def _evaluate(self, inputs: Any) -> Callable[[list[Any]], list[Any]]:
+    def _evaluate(self, inputs: Any, kwargs: dict[str, Any]) -> Callable[[list[Any]], list[Any]]:
         """The function of the flat tensors among its arguments, without its rule."""
         others = nest.flatten(inputs)
 
         def evaluate(tensors: list[Any]) -> list[Any]:
             remaining = iter(tensors)
             flat = [next(remaining) if isinstance(x, _core.Tensor) else x for x in others]
-            result = self._results(self.function(*nest.pack_sequence_as(inputs, flat)))[0]
+            result = self._results(self.function(*nest.pack_sequence_as(inputs, flat), **kwargs))[0]
             return [convert_to_tensor(y) for y in nest.flatten(result)]
 
         return evaluate
