@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable, Iterable
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tapeflow._src.diagnostics.html.tables import Html, block, code, mark, sheet
+from tapeflow._src.diagnostics.html.tables import Html, block, code, mark, sheet, table
 from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.namespace import public
 
@@ -40,6 +41,50 @@ class Explanation(NamedTuple):
         rows += [("source", self.source)] if self.source else []
         rows += [("the target depends on", ", ".join(self.depends_on))] if self.depends_on else []
         return block(mark(self.cause, "good" if self.cause == "connected" else "severe"), {}, sheet(rows))
+
+
+class ExplanationList(list[Any]):
+    """The answers for a list of sources."""
+
+    def _repr_html_(self) -> str:
+        return _answers_html(enumerate(self))
+
+
+class ExplanationTuple(tuple[Any, ...]):
+    """The answers for a tuple of sources."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return _answers_html(enumerate(self))
+
+
+class ExplanationDict(dict[Any, Any]):
+    """The answers for a dictionary of sources."""
+
+    def _repr_html_(self) -> str:
+        return _answers_html(self.items())
+
+
+_SHOWN_AS: dict[type, Callable[[Any], Any]] = {list: ExplanationList, tuple: ExplanationTuple, dict: ExplanationDict}
+
+
+def shown_in_notebooks(answers: Any) -> Any:
+    """A structure of answers, which notebooks show as a table; other structures stay as they are."""
+    shown = _SHOWN_AS.get(type(answers))
+    return answers if shown is None else shown(answers)
+
+
+def _answers_html(answers: Iterable[tuple[Any, Any]]) -> str:
+    rows: list[tuple[object, ...]] = []
+    for name, answer in answers:
+        if isinstance(answer, Explanation):
+            good = answer.cause == "connected"
+            where = place_text(answer.file, answer.line or 0) if answer.file else ""
+            rows.append((name, mark(answer.cause, "good" if good else "severe"), answer.text, where, answer.advice))
+        else:
+            rows.append((name, "", str(answer), "", ""))
+    return block("explanations", {}, table(("source", "cause", "why", "where", "do"), rows))
 
 
 @public("autodiff.NoGradientError")

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError
+from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, shown_in_notebooks
 from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_tracked, known, number_of
 from tapeflow._src.diagnostics.program import (
     Named,
@@ -44,7 +44,7 @@ def explain(tape: Any, target: Any, sources: Any, is_none: bool = False) -> Any:
         explain_with(tape, flow, frames, targets, source, is_none, number if len(flat) > 1 else None)
         for number, source in enumerate(flat)
     ]
-    return answers[0] if sources is flat[0] else nest.pack_sequence_as(sources, answers)
+    return answers[0] if sources is flat[0] else shown_in_notebooks(nest.pack_sequence_as(sources, answers))
 
 
 def explain_with(

@@ -177,6 +177,18 @@ def test_explanations():
     assert shown(tape.explain(y, other)).text.startswith("connected")
 
 
+@pytest.mark.parametrize("pack", [list, tuple, lambda pair: dict(zip("ab", pair))])
+def test_explanations_of_a_structure(pack):
+    w, other = tf.Variable(2.5, name=HARMFUL), tf.Variable(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = tf.round(w) * other
+    sources = pack([w, other])
+    answers = tape.explain(y, sources)
+    assert isinstance(answers, type(sources)) and len(answers) == 2
+    text = shown(answers).text
+    assert "operation without gradient" in text and "connected" in text and "test_notebook_html.py" in text
+
+
 def test_summaries_are_text_with_a_table():
     w = tf.Variable([2.5])
     with tf.GradientTape() as tape:
