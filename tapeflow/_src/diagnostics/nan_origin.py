@@ -12,6 +12,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 _MOST_TRACKED = 20_000
+_OVERFLOW = "The result overflows: scale or clip the arguments, or compute with logarithms or in float64."
 
 
 class Origin(NamedTuple):
@@ -63,7 +64,14 @@ class Origin(NamedTuple):
             forward = _facts_by_written_name().get(self.gradient_of, {})
             advice = forward.get("non_finite_gradient_advice") or facts.get("non_finite_advice")
             return advice or "Keep the argument away from where the derivative is infinite."
-        return facts.get("non_finite_advice") or "Clip the arguments of the operation."
+        advice = facts.get("non_finite_advice") or "Clip the arguments of the operation."
+        return _OVERFLOW if self._overflows and "overflow" not in advice else advice
+
+    @property
+    def _overflows(self) -> bool:
+        """Whether two operands, neither near zero, gave a result that is too large, as a power does."""
+        far = all(1 <= abs(n) < float("inf") for n in self.operands)
+        return self.kind == "infinity" and len(self.operands) == 2 and far
 
 
 def _written_name(facts: dict[str, Any]) -> str:
