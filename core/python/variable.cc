@@ -167,7 +167,7 @@ bool dies_with_call(PyObject* value, const Tensor& t) {
 #endif
 }
 
-// Called with each variable that is about to change while a recorder listens, and how; or null.
+// Called with each variable that is about to change, and how; or null.
 PyObject* assignment_observer = nullptr;
 PyObject* set_assignment_observer(PyObject*, PyObject* observer) {
   Py_XSETREF(assignment_observer, observer == Py_None ? nullptr : Py_NewRef(observer));
@@ -224,7 +224,7 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   }
   if (!value || n > 4) return PyErr_Format(PyExc_TypeError, "%s() takes one value", names[int(update)]);
   return guarded([&]() -> PyObject* {
-    if (assignment_observer && !thread_state().recorders.empty()) tell_assignment(self, update);
+    if (assignment_observer) tell_assignment(self, update);
     update_variable(variable_of(self), value, update);
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;

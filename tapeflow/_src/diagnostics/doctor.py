@@ -183,6 +183,7 @@ class Doctor:
     def _guard(self, look: Callable[..., None], *what: Any) -> None:
         """Looks without being seen: nothing is recorded meanwhile, and no fault of the doctor ends the program."""
         start = time.perf_counter()
+        self._assignments.listening = False
         try:
             with _core.StopRecording(True):
                 look(*what)
@@ -191,6 +192,7 @@ class Doctor:
                 raise
             self._checks.append({"name": "doctor", "result": "failed", "detail": f"{type(error).__name__}: {error}"})
         finally:
+            self._assignments.listening = True
             self._spent += time.perf_counter() - start
 
     def _has_time(self) -> bool:
@@ -290,7 +292,7 @@ class Doctor:
         goals = [tape._index_of(t) for t in targets if t is not None]
         layers = self._layers.lines_by_index(tape)
         for goal in goals:
-            for finding in (*meaning.traps(flow, goal, layers), *loss_sign.wrong_sign(flow, goal)):
+            for finding in (*meaning.traps(flow, goal, layers), *loss_sign.wrong_sign(flow, goal, place)):
                 self._add(finding)
         self._applied.see_structure(tape, flow, targets, sources, place)
         probe = self._probe_of(tape)
@@ -337,7 +339,7 @@ class Doctor:
             self._nones.see(tape, flow, frames, targets, sources, gradients, place)
             for target in targets:
                 goal = tape._index_of(target)
-                for finding in (*meaning.traps(flow, goal), *loss_sign.wrong_sign(flow, goal)):
+                for finding in (*meaning.traps(flow, goal), *loss_sign.wrong_sign(flow, goal, place)):
                     self._add(finding)
             self._cuts.see(tape, flow, None, targets, sources, gradients)
             pairs = self._sessions.see_gradients(graph, tape, flow, targets, sources, gradients, place, frames)
@@ -380,6 +382,8 @@ class Doctor:
     def findings(self) -> list[Finding]:
         """What is wrong, the worst first; without what the program silences by `# tapeflow: ok`."""
         found = [*self._nones.findings(), *self._found, *self._resets()]
+        ascended = [list(place) for place, course in self._values.courses.items() if course.ascends]
+        found = [f for f in found if f.kind != "wrong-sign" or f.evidence.get("asked_at") not in ascended]
         reset = any(f.kind == "weights-changed" for f in found)
         for course in self._values.courses.values():
             course.applied, course.changed_at = self._applied.ever_applied, self._assignments.places

@@ -316,6 +316,11 @@ def end_of_with(file: str, line: int) -> int:
     return _read(file).with_end_by_line.get(line, line)
 
 
+def is_inside_with(file: str, line: int) -> bool:
+    """Whether a line stands inside of a `with` statement."""
+    return any(first < line <= last for first, last in _read(file).with_end_by_line.items())
+
+
 def bindings_of(named: Named) -> list[Binding]:
     """The assignments to a name that its frame may have run, in the order of the text."""
     first = named.frame.f_code.co_firstlineno

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known
-from tapeflow._src.diagnostics.program import bound_at, names_of, user_frames
+from tapeflow._src.diagnostics.program import bound_at, is_inside_with, names_of, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.training.activations import moves_elements
 from tapeflow._src.diagnostics.training.assignments import Assignments
-from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
+from tapeflow._src.diagnostics.training.by_hand import ChangesByHand
+from tapeflow._src.diagnostics.variable_names import made_at, name_of_variable, variable_behind
 
 _KEPT_STEPS = 12
 _NORMALISES = re.compile(r"(gamma|beta)(:0)?$")
@@ -39,13 +41,18 @@ class AppliedGradients:
         self.ever_applied: set[int] = set()
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
         self._left_out: dict[int, tuple[Any, tuple[str, int]]] = {}  # trainable and used, but not asked for
+        self._uses: dict[int, int] = {}  # in how many steps each of them was used
+        self._looks: dict[tuple[str, int], int] = {}  # at how many steps, by line
         self._objects: dict[tuple[str, int], list[Any]] = {}  # by line, the optimizers that applied gradients there
         self._steps = 0
+        self._by_hand = ChangesByHand(report)
+        assignments.on_change = self._by_hand.see_change
 
     def see_step(self, place: tuple[str, int], pairs: list[tuple[Any, Any]]) -> None:
         """A call of gradient that gave these."""
         self._steps += 1
         self._assignments.see_step()
+        self._by_hand.see_step({id(variable_behind(s)): g for s, g in pairs})
         self._alive.append([g for _, g in pairs])
         for source, gradient in pairs:
             self._source_by_gradient[id(gradient)] = variable_behind(source)
@@ -74,6 +81,7 @@ class AppliedGradients:
         self, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], place: tuple[str, int]
     ) -> None:  # fmt: skip
         """Notes variables that act on the target in series with the sources, but are not among them."""
+        self._looks[place] = self._looks.get(place, 0) + 1
         own = {id(variable_behind(s)) for s in sources}
         goals = [known(i) for t in targets if t is not None and (i := tape._index_of(t)) is not None]
         variables = [s for s in map(variable_behind, sources) if isinstance(s, _core.Variable)]
@@ -90,6 +98,7 @@ class AppliedGradients:
             behind = any(not reached.isdisjoint(step.inputs) for step in _uses(flow, known(index)))
             if behind or _is_before(flow, known(index), indices):
                 self._left_out.setdefault(id(variable), (variable, place))
+                self._uses[id(variable)] = self._uses.get(id(variable), 0) + 1
 
     def see_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]]) -> None:
         """An optimizer is about to change variables."""
@@ -106,6 +115,7 @@ class AppliedGradients:
                 continue
             self.ever_applied.add(id(variable))
             self._assignments.see_applied(variable)
+            self._by_hand.see_apply(variable)
             own = self._source_by_gradient.get(id(gradient))
             if own is not None and own is not variable:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
@@ -152,6 +162,7 @@ class AppliedGradients:
             and key not in frozen
             and key not in self.ever_applied
             and key not in self._assignments.changed
+            and not self._is_temporary(key, v, place)
         ]
         any_keras = any(key in keras for key in self._asked)
         idle = [(v, place) for v, place in idle if id(v) not in keras or any_keras]
@@ -169,6 +180,13 @@ class AppliedGradients:
                 remedy="Add it to the list of variables, or make it with trainable=False.", confidence=0.8,
             )
         ]  # fmt: skip
+
+    def _is_temporary(self, key: int, variable: Any, place: tuple[str, int]) -> bool:
+        """Whether the step makes a variable itself, and the next one makes another."""
+        if self._looks.get(place, 0) > 1:
+            return self._uses.get(key, 0) < 2
+        made = made_at(variable)
+        return made is not None and made[0] == place[0] and is_inside_with(*made)
 
     def _wrong(self, place: tuple[str, int], own: str, given: str) -> None:
         self._report(
@@ -214,6 +232,7 @@ class AppliedGradients:
 
     def findings(self) -> list[Finding]:
         """What is reported at the end."""
+        self._by_hand.end_step()
         found = []
         if self._summed_applies >= 3 and self._sum_place is not None:
             found.append(
@@ -250,12 +269,19 @@ def _is_before(flow: Flow, start: int, indices: list[Any]) -> bool:
 
 
 def _uses(flow: Flow, value: int) -> Iterator[Step]:
-    """The operations that a variable goes into, behind those that hand it on."""
+    """The operations that a variable goes into, behind those that have no other operand."""
     for edge in flow.edges.get(value, ()):
-        if edge.step.event == "record" and edge.step.short_name in ("identity", "cast"):
+        if edge.step.event == "record" and _has_one_operand(edge.step):
             yield from _uses(flow, edge.output)
         else:
             yield edge.step
+
+
+def _has_one_operand(step: Step) -> bool:
+    """Whether nothing else takes part: a copy, or a function of each element such as exp."""
+    name = step.operation or ""
+    facts = primitives.facts_by_name.get(name) or primitives.facts_by_function.get(name.rpartition(".")[2], {})
+    return len(step.inputs) == 1 and (moves_elements(step) or facts.get("family") == "unary")
 
 
 def made_in_text(place: tuple[str, int], kind: str) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ class Assignments:
     def __init__(self) -> None:
         self.changed: set[int] = set()  # variables, by id, that anything changed after they were made
         self.inside_optimizer = False
+        self.listening = True  # not while the doctor works
+        self.on_change: Callable[[Any, tuple[Any, int]], None] | None = None  # called before a change by the program
         self._replaced: dict[tuple[Any, int], dict[int, list[int]]] = {}  # by instruction and variable: in which steps
         self._names: dict[int, Any] = {}
         self._raw_places: dict[int, tuple[Any, int]] = {}  # by variable: the code and instruction that changed it last
@@ -44,12 +46,14 @@ class Assignments:
 
     def see(self, variable: Any, how: str) -> None:
         """The observer of the core."""
+        if self.inside_optimizer or not self.listening:
+            return
         key = id(variable)
         self._names[key] = variable
-        if self.inside_optimizer:
-            return
         self.changed.add(key)
         place = self._raw_places[key] = _core.current_line()
+        if self.on_change is not None:
+            self.on_change(variable, place)
         if how == "assign" and key in self._applied_step:
             steps = self._replaced.setdefault(place, {}).setdefault(key, [])
             if len(steps) < _MOST_STEPS:

@@ -185,6 +185,12 @@ class Course:
                 )
                 return
 
+    @property
+    def ascends(self) -> bool:
+        """Whether the variables are always moved along the gradient: the target is to be large."""
+        moved = [v for v in self.variables.values() if v.uphill + v.downhill]
+        return bool(moved) and not any(v.downhill for v in moved)
+
     def _uphill(self) -> Iterator[Finding]:
         """An error grows because the variables are moved along its gradient."""
         moved = [(key, v) for key, v in self.variables.items() if v.uphill + v.downhill >= 4]
@@ -234,8 +240,20 @@ class Course:
         if not ratios or not any(v.changed for v in self.variables.values()) or max(norms, default=0.0) < 1e-6:
             return
         moved = max(sum(v.update_ratios) for v in self.variables.values())
-        if moved < 1e-4 or (max(ratios) < 1e-5 and abs(first - last) < 0.01 * abs(first)):
+        if moved < 1e-4 or (max(ratios) < 1e-5 and abs(first - last) < 0.01 * abs(first)) or self._fades():
             yield self._low_rate(float(max(ratios)), float(first), float(last))
+
+    def _fades(self) -> bool:
+        """Whether the steps have become far smaller than the gradients have: the learning rate decayed too fast."""
+        fading = []
+        for v in self.variables.values():
+            half = len(v.update_ratios) // 2
+            if half < 5 or not v.norms or v.weight_norm == 0:
+                continue
+            late, early = max(v.update_ratios[half:]), max(v.update_ratios[:half])
+            steep = float(np.median(v.norms[len(v.norms) // 2 :])) > 0.1 * v.norms[0] > 0
+            fading.append(steep and late < 1e-7 and early > 1e-5)
+        return bool(fading) and all(fading)
 
     def _low_rate(self, ratio: float, first: float, last: float) -> Finding:
         rate = f" (it is {self.learning_rate:g})" if self.learning_rate is not None else ""
@@ -326,6 +344,11 @@ class Course:
             confidence=0.85,
         )
 
+    def _is_solved(self, steps: int) -> bool:
+        """Whether the loss was zero in the last steps, as that of a margin is when all examples keep it."""
+        first = abs(self.losses[0]) if self.losses else 0.0
+        return bool(self.losses) and max(map(abs, self.losses[-steps:])) <= 1e-6 * first
+
     def _zeros(self) -> Iterator[Finding]:
         zero = [v for v in self.variables.values() if not v.sparse and v.calls >= 3 and v.zero_steps == v.calls]
         dead = [v for v in zero if v.activation is not None and "relu" in v.activation[0]]
@@ -333,6 +356,7 @@ class Course:
         for v in silent[:1] or dead or zero:  # what lies before and behind dead units gets nothing either
             yield self._dead(v, 1.0)
         died = [v for v in self.variables.values() if v not in zero and v.zero_run >= FEWEST_STEPS and not v.sparse]
+        died = [v for v in died if not self._is_solved(v.zero_run)]
         for v in [v for v in died if v.activation is not None and "relu" in v.activation[0]]:
             yield self._dead(v, 1.0, v.calls - v.zero_run)
         for v in self.variables.values():
@@ -388,6 +412,7 @@ class Course:
         kernels = [v for v in self.variables.values() if len(v.shape) >= 2 and v.norms and not v.sparse]
         if len(kernels) < 4 or any(v.calls < 2 for v in kernels):
             return
+        kernels.sort(key=lambda v: v.first_use)
         size = {id(v): float(np.median(v.norms)) for v in kernels}
         first, last = kernels[0], kernels[-1]
         low, high = size[id(first)], size[id(last)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
-from tapeflow._src.diagnostics.training.activations import DIVISIONS, constant
+from tapeflow._src.diagnostics.training.activations import DIVISIONS, constant, moves_elements
 
 # What is small when predictions are good, and what is large then.
 _ERRORS = {
@@ -17,34 +17,37 @@ _ERRORS = {
     "sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy", "l2_loss",
 }  # fmt: skip
 _LIKELIHOODS = {"log", "log_softmax", "log_sigmoid"}
-_HANDS_ON = {
-    "identity", "reshape", "cast", "squeeze", "expand_dims", "reduce_mean", "reduce_sum", "gather", "gather_nd", "mean",
-    "sum", "where", "broadcast_to", "transpose", "getitem", "strided_slice", "boolean_mask", "concat", "stack",
-}  # fmt: skip
+_REDUCES = {"reduce_mean", "reduce_sum", "mean", "sum", "where", "gather_nd", "boolean_mask"}
 _PROBABILITIES = {"softmax", "sigmoid"}
 _BOUNDS = {"maximum", "minimum", "clip_by_value", "multiply", "mul"}
 _SUMS = {"add", "add_n", "add_v2", "addv2"}
 
 
-def wrong_sign(flow: Flow, goal: Any) -> Iterator[Finding]:
-    """Follows a target back through sums and factors, with the sign that each term has in it."""
+def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Finding]:
+    """Follows a target back through sums and factors, with the sign that each term has in it.
+
+    `asked_at` is the line that asks for the gradient, which may ascend.
+    """
     if goal is None:
         return
     terms = list(_terms(flow, known(goal)))
-    for step, sign, root in terms:
+    for step, sign, root, weighted in terms:
         name = step.short_name
         if name.startswith("sigmoid_cross") and any(constant(flow, v) is not None for v in step.inputs):
             continue  # all labels are the same: the game of a generator and a discriminator
-        if name in _ERRORS or _is_squared_error(flow, step):
+        gaussian = not weighted and _is_squared_error(flow, step, True) and not _is_squared_error(flow, step)
+        if gaussian and sign < 0:
+            wrong, what = True, "a log-likelihood, which is to be large, stands in the loss without a minus"
+        elif name in _ERRORS or _is_squared_error(flow, step):
             wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
         elif name in _LIKELIHOODS and root is not None and (name != "log" or _is_probability(flow, step.inputs[0])):
             wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
         else:
             continue
-        right = [s for s, other, _ in terms if s.short_name == name and other != sign]
+        right = [s for s, other, *_ in terms if s.short_name == name and other != sign]
         if wrong and not right:
             last = flow.maker[known(goal)]
-            place = root.place if sign < 0 and root is not None else last.place
+            place = root.place if sign < 0 and root is not None and not gaussian else last.place
             if sign > 0 and _has_minus(flow, step, place):
                 continue
             yield Finding(
@@ -52,8 +55,8 @@ def wrong_sign(flow: Flow, goal: Any) -> Iterator[Finding]:
                 "severe",
                 f"{what}: descending makes the predictions worse",
                 *place,
-                evidence={"operation": name, "sign": sign},
-                remedy="Take the minus away." if sign < 0 else "loss = -tf.reduce_mean(...)",
+                evidence={"operation": name, "sign": sign, "asked_at": list(asked_at)},
+                remedy="Take the minus away." if sign < 0 and not gaussian else "loss = -tf.reduce_mean(...)",
                 confidence=0.85,
             )
             return
@@ -62,16 +65,18 @@ def wrong_sign(flow: Flow, goal: Any) -> Iterator[Finding]:
 def is_error(flow: Flow, goal: Any) -> bool:
     """Whether a target is a sum of errors, which is to be small."""
     terms = [] if goal is None else list(_terms(flow, known(goal)))
-    errors = [sign > 0 for step, sign, _ in terms if step.short_name in _ERRORS or _is_squared_error(flow, step)]
+    errors = [sign > 0 for step, sign, *_ in terms if step.short_name in _ERRORS or _is_squared_error(flow, step)]
     return bool(errors) and all(errors)
 
 
-def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None]]:
-    """Each operation that is a term of the target, its sign, and the last factor or minus on the way to it."""
-    stack: list[tuple[int, int, Step | None]] = [(goal, 1, None)]
+def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool]]:
+    """Each operation that is a term of the target, its sign, the last factor or minus on the way to it, and whether
+    each example has a factor of its own, such as a reward.
+    """
+    stack: list[tuple[int, int, Step | None, bool]] = [(goal, 1, None, False)]
     seen: set[tuple[int, int]] = set()
     while stack:
-        value, sign, root = stack.pop()
+        value, sign, root, weighted = stack.pop()
         if (value, sign) in seen or len(seen) > 500:
             continue
         seen.add((value, sign))
@@ -80,21 +85,21 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None]]:
             continue
         name = step.short_name
         if name in _SUMS:
-            stack += [(v, sign, root) for v in step.inputs]
+            stack += [(v, sign, root, weighted) for v in step.inputs]
         elif name in ("subtract", "sub") and len(step.inputs) == 2 and not _is_error(flow, step):
-            stack += [(step.inputs[0], sign, root), (step.inputs[1], -sign, root)]
+            stack += [(step.inputs[0], sign, root, weighted), (step.inputs[1], -sign, root, weighted)]
         elif name in ("negative", "neg"):
-            stack.append((step.inputs[0], -sign, step))
+            stack.append((step.inputs[0], -sign, step, weighted))
         elif name in ("multiply", "mul", *DIVISIONS) and len(step.inputs) == 2:
-            yield step, sign, root
+            yield step, sign, root, weighted
             for value, other in ((step.inputs[0], step.inputs[1]), (step.inputs[1], step.inputs[0])):
                 factor = _sign_of(flow, other)
                 if factor is not None and not _is_constant(flow, value):
-                    stack.append((value, sign * factor, step))
-        elif name in _HANDS_ON and step.inputs:
-            stack.append((step.inputs[-1] if name == "where" else step.inputs[0], sign, root))
+                    stack.append((value, sign * factor, step, weighted or constant(flow, other) is None))
+        elif (moves_elements(step) or name in _REDUCES) and step.inputs:
+            stack.append((step.inputs[-1] if name == "where" else step.inputs[0], sign, root, weighted))
         else:
-            yield step, sign, root
+            yield step, sign, root, weighted
 
 
 def _is_constant(flow: Flow, value: int) -> bool:
@@ -142,7 +147,8 @@ def _has_minus(flow: Flow, step: Step, place: tuple[str, int]) -> bool:
 
 def _is_error(flow: Flow, step: Step) -> bool:
     """A difference of predictions and labels."""
-    return any(_is_constant(flow, v) for v in step.inputs) and step.output_shapes != [()]
+    data = any(_is_constant(flow, v) and constant(flow, v) is None for v in step.inputs)
+    return data and step.output_shapes != [()]
 
 
 def _is_probability(flow: Flow, value: int) -> bool:
@@ -153,16 +159,19 @@ def _is_probability(flow: Flow, value: int) -> bool:
             return False
         if step.short_name in _PROBABILITIES:
             return True
-        if step.short_name not in _HANDS_ON | _SUMS | _BOUNDS:
+        if not moves_elements(step) and step.short_name not in _REDUCES | _SUMS | _BOUNDS:
             return False
         made = [v for v in step.inputs if not _is_constant(flow, v)]
         value = made[0] if made else step.inputs[0]
     return False
 
 
-def _is_squared_error(flow: Flow, step: Step) -> bool:
+def _is_squared_error(flow: Flow, step: Step, scaled: bool = False) -> bool:
+    """The square or size of a difference of predictions and labels; with `scaled`, also by a standard deviation."""
     if step.short_name not in ("square", "pow", "abs", "multiply"):
         return False
     made = flow.maker.get(step.inputs[0]) if step.inputs else None
     squared = step.short_name != "multiply" or (len(step.inputs) == 2 and step.inputs[0] == step.inputs[1])
+    if scaled and made is not None and made.short_name in DIVISIONS:
+        made = flow.maker.get(made.inputs[0])
     return squared and made is not None and made.short_name in ("subtract", "sub") and _is_error(flow, made)

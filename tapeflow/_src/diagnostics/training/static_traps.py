@@ -20,6 +20,7 @@ def findings(files: set[str]) -> Iterator[Finding]:
             continue
         yield from shuffled_data.findings(tree, file)
         yield from _first_batch(tree, file)
+        yield from _first_of_each(tree, file)
         yield from _integer_pixels(tree, file)
         yield from _integer_shares(tree, file)
 
@@ -28,29 +29,67 @@ def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
     """`next(iter(dataset))` in a loop: each time the first batch, unless the dataset is shuffled."""
     for loop in [n for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]:
         for node in ast.walk(loop):
-            if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "next" and node.args):
+            iterator = _advanced(node)
+            if not isinstance(node, ast.Call) or iterator is None:
                 continue
-            inner = _iterator_made_with(loop, node) or node.args[0]
+            inner = _iterator_made_with(loop, node, iterator) or iterator
             if not (isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and inner.args):
                 continue
             data = inner.args[0]
             if _is_shuffled(tree, data) or _is_bound_in(loop, data):
                 continue
-            yield Finding(
-                "repeated-batch",
-                "warning",
-                f"next(iter({ast.unparse(data)})) begins anew each time: every step gets the same batch",
-                file,
-                node.lineno,
-                evidence={"dataset": ast.unparse(data)},
-                remedy=f"for batch in {ast.unparse(data)}: ..., or make the iterator once, before the loop.",
-                confidence=0.85,
-            )
+            yield _repeated(file, node.lineno, f"next(iter({ast.unparse(data)}))", data)
 
 
-def _iterator_made_with(loop: ast.For | ast.While, node: ast.Call) -> ast.expr | None:
+_TRAINS = re.compile(r"GradientTape|\.gradient\(|apply_gradients|train_on_batch|train_step|\.minimize\(|\bstep\(")
+
+
+def _first_of_each(tree: ast.AST, file: str) -> Iterator[Finding]:
+    """`for x, y in dataset.take(1)`, or a loop that ends after its first batch, inside of another loop."""
+    for outer in [n for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]:
+        for loop in [n for n in ast.walk(outer) if isinstance(n, ast.For) and n is not outer]:
+            data = loop.iter
+            one = data.args[0] if isinstance(data, ast.Call) and len(data.args) == 1 else None
+            if isinstance(data, ast.Call) and isinstance(data.func, ast.Attribute) and data.func.attr == "take":
+                if not (isinstance(one, ast.Constant) and one.value == 1):
+                    continue
+                data = data.func.value
+            elif not isinstance(loop.body[-1], ast.Break):
+                continue
+            known = isinstance(data, ast.Name) and not _is_shuffled(tree, data) and _is_dataset(tree, data)
+            if not known or _is_bound_in(outer, data) or not _TRAINS.search(ast.unparse(loop)):
+                continue
+            yield _repeated(file, loop.lineno, ast.unparse(loop.iter), data)
+
+
+def _is_dataset(tree: ast.AST, data: ast.Name) -> bool:
+    return any("Dataset" in ast.unparse(value) or ".batch(" in ast.unparse(value) for value in _bindings(tree, data.id))
+
+
+def _repeated(file: str, line: int, text: str, data: ast.expr) -> Finding:
+    return Finding(
+        "repeated-batch",
+        "warning",
+        f"{text} begins anew each time: every step gets the same batch",
+        file,
+        line,
+        evidence={"dataset": ast.unparse(data)},
+        remedy=f"for batch in {ast.unparse(data)}: ..., or make the iterator once, before the loop.",
+        confidence=0.85,
+    )
+
+
+def _advanced(node: ast.AST) -> ast.expr | None:
+    """The iterator of `next(iterator)` or `iterator.get_next()`."""
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "get_next":
+        return node.func.value
+    return node.args[0] if ast.unparse(node.func) == "next" and node.args else None
+
+
+def _iterator_made_with(loop: ast.For | ast.While, node: ast.Call, name: ast.expr) -> ast.expr | None:
     """For `next(it)` right in a loop: `iter(dataset)`, if the same loop makes `it` anew each time."""
-    name = node.args[0]
     direct = [s for s in loop.body if isinstance(s, ast.Assign)]
     if not isinstance(name, ast.Name) or not any(node in ast.walk(s) for s in direct):
         return None
@@ -109,7 +148,10 @@ def _integer_pixels(tree: ast.AST, file: str) -> Iterator[Finding]:
             )
 
 
-_SHARES = re.compile(r"weight|ratio|frac|share|prob|scale|coef", re.IGNORECASE)
+_SHARES = re.compile(
+    r"weight|ratio|frac|share|prob|scale|coef|percent|factor|progress|anneal|decay|momentum"
+    r"|(^|_)(alpha|beta|gamma|lam|lambda|lambd|tau|temperature|temp|eps|epsilon|rate|lr|mix)(_|$)", re.IGNORECASE,
+)  # fmt: skip
 _SIZES = re.compile(r"num|count|size|dim|step|height|width|shape|index|idx", re.IGNORECASE)
 
 

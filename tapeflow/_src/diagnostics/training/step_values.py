@@ -136,6 +136,7 @@ def _look_at_uses(tape: Any, flow: Flow, health: VariableHealth, variable: Any, 
     uses = [e for e in flow.edges.get(index, ()) if e.step.event == "record"]
     health.used_once = len({e.step.order for e in uses}) < 2
     health.index = index
+    health.first_use = min((e.step.order for e in uses), default=0)
 
 
 def _added_to(flow: Flow, index: int | None) -> set[int]:

@@ -46,6 +46,7 @@ class VariableHealth:
         self.activation: tuple[str, str, int] | None = None  # the next activation behind it, and its line
         self.silent_units: float | None = None  # the share of its results that were zero or below in the first step
         self.index: int | None = None  # on the first tape
+        self.first_use = 0  # the order of the first operation that used it, on the first tape
         self.added_to: set[int] = set()  # what the values came from that it was added to, by index
         self.used_once = True  # in the step; what is used twice may cancel itself
         self.layer_place: tuple[str, int] | None = None  # the line that made its Keras layer

@@ -1,0 +1,80 @@
+"""Changes by hand along a gradient that an optimizer applies as well: each step is made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.training.assignments import dot, norm
+from tapeflow._src.diagnostics.variable_names import name_of_variable
+
+_STEPS = 12
+_FEWEST = 3
+_MOST_ELEMENTS = 1_000_000
+_ALIGNED = 1 - 1e-6  # the cosine of what is the same direction but for rounding
+
+
+class ChangesByHand:
+    """Compares what the program does to variables itself with their gradients of the same step."""
+
+    def __init__(self, report: Callable[[Finding | None], None]) -> None:
+        self._report = report
+        self._steps = 0
+        self._gradients: dict[int, Any] = {}  # of the step, by variable
+        self._open: dict[int, tuple[Any, np.ndarray[Any, Any], Any]] = {}  # changed: its value before, and where
+        self._along: dict[int, tuple[Any, Any]] = {}  # changed along the gradient in this step, and where
+        self._applied: set[int] = set()  # by optimizers, in this step
+        self._counts: dict[Any, int] = {}  # by the code and instruction of the change
+
+    def see_step(self, gradients: dict[int, Any]) -> None:
+        """A call of gradient gave these, by variable."""
+        self.end_step()
+        self._steps += 1
+        self._gradients = gradients if self._steps <= _STEPS else {}
+
+    def see_change(self, variable: Any, place: tuple[Any, int]) -> None:
+        """The program is about to change a variable."""
+        key = id(variable)
+        gradient = self._gradients.get(key)
+        if gradient is None or hasattr(gradient, "indices") or variable.shape.num_elements() > _MOST_ELEMENTS:
+            return
+        self._settle(key)
+        self._open[key] = (variable, np.array(variable.numpy()).reshape(-1), place)
+
+    def see_apply(self, variable: Any) -> None:
+        """An optimizer is about to change a variable."""
+        self._settle(id(variable))
+        self._applied.add(id(variable))
+
+    def _settle(self, key: int) -> None:
+        """Looks at the change of a variable that was open."""
+        if key not in self._open or key not in self._gradients:
+            return
+        variable, before, place = self._open.pop(key)
+        moved = np.asarray(variable.numpy()).reshape(-1) - before
+        gradient = np.asarray(self._gradients[key].numpy()).reshape(-1)
+        size = norm(moved) * norm(gradient) if moved.shape == gradient.shape else 0.0
+        if size > 0 and moved.size > 1 and dot(moved, gradient) < -_ALIGNED * size:
+            self._along[key] = (variable, place)
+
+    def end_step(self) -> None:
+        """Counts the variables that were moved along their gradient, by hand and by an optimizer."""
+        for key in list(self._open):
+            self._settle(key)
+        for variable, place in [about for key, about in self._along.items() if key in self._applied]:
+            self._counts[place] = self._counts.get(place, 0) + 1
+            if self._counts[place] == _FEWEST:
+                name = name_of_variable(variable, [])
+                self._report(
+                    Finding(
+                        "applied-twice", "severe",
+                        f"{name} is moved along its gradient here, and by an optimizer in the same step",
+                        *source_line(*place), variable=name, evidence={"steps": _FEWEST},
+                        remedy="Leave one of them out: apply_gradients, or the assignment.", confidence=0.9,
+                    )
+                )  # fmt: skip
+        self._open, self._along, self._applied = {}, {}, set()

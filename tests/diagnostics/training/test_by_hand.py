@@ -1,0 +1,43 @@
+"""Steps that the program makes by hand beside those of an optimizer."""
+
+import pytest
+
+import tapeflow as tf
+
+
+def kinds(act, steps=6):
+    """The kinds of findings of steps in which `act` is given the optimizer, the gradient and the variable."""
+    w, x = tf.Variable([1.0, 2.0, 3.0]), tf.constant([[1.0, 2.0, 0.5], [0.3, -1.0, 2.0]])
+    tf.install_as_tensorflow()
+    optimizer = tf.keras.optimizers.SGD(0.01)
+    with tf.debugging.Doctor() as doctor:
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.linalg.matvec(x, w) ** 2)
+            act(optimizer, tape.gradient(loss, w), w)
+    return {f.kind for f in doctor.findings}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_step_by_hand_beside_the_optimizer_is_the_same_step_twice(first):
+    def act(optimizer, g, w):
+        if first:
+            w.assign_sub(0.01 * g)
+        optimizer.apply_gradients([(g, w)])
+        if not first:
+            w.assign(w - 0.01 * g)
+
+    assert "applied-twice" in kinds(act)
+
+
+def test_decay_and_noise_by_hand_are_none():
+    def act(optimizer, g, w):
+        w.assign_sub(0.001 * w)
+        optimizer.apply_gradients([(g, w)])
+        w.assign_add(1e-3 * tf.random.normal([3]))
+
+    assert "applied-twice" not in kinds(act)
+
+
+def test_steps_by_hand_alone_are_none():
+    assert "applied-twice" not in kinds(lambda optimizer, g, w: w.assign_sub(0.01 * g))
