@@ -340,3 +340,51 @@ def test_files_are_sharded(tmp_path):
         assert shard_files(dataset._pipe, 4, 0, required=False) is None
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"AutoShardPolicy\.FILE"):
         shard_files(tf.data.Dataset.range(3)._pipe, 2, 0, required=True)
+
+
+def test_variables_of_tensorflow_1_have_copies(pair):
+    """Keras 2 makes its variables by `tf.compat.v1.Variable`."""
+    with pair.scope():
+        v = tf.compat.v1.Variable([1.0], use_resource=True)
+    assert isinstance(v, tf.distribute.DistributedValues) and pair.extended.variable_created_in_scope(v)
+
+    def step():
+        pair.extended.update(v, lambda v, delta: v.assign_add(delta), args=(tf.constant([2.0]),))
+        return v.read_value()
+
+    assert parts(pair.run(step)) == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize(("aggregation", "total"), [("SUM", 6), ("ONLY_FIRST_REPLICA", 3)])
+def test_numbers_take_the_dtype_of_the_variable(pair, aggregation, total):
+    with pair.scope():
+        counter = tf.Variable(0, dtype=tf.int64, aggregation=getattr(tf.VariableAggregation, aggregation))
+    pair.run(lambda: counter.assign_add(3))
+    assert [int(copy) for copy in counter.values] == [total, total]
+    with pytest.raises((TypeError, ValueError), match="int64"):
+        pair.run(lambda: counter.assign_add(tf.constant(1.5)))
+    assert [int(copy) for copy in counter.values] == [total, total]
+
+
+def test_a_wrapper_derived_from_the_class_hands_on_the_state(pair):
+    """As Keras 2's variables do that cast themselves for mixed precision."""
+    with pair.scope():
+        v = tf.Variable([1.0])
+
+    class Wrapper(type(v)):
+        def __init__(self, variable):
+            self._variable = variable
+
+        def __getattr__(self, name):
+            return getattr(self._variable, name)
+
+    wrapper = Wrapper(v)
+    assert pair.extended.variable_created_in_scope(wrapper)
+    assert parts(wrapper) == [[1.0], [1.0]]
+
+
+def test_variables_that_are_read_in_sync_are_trackable(pair):
+    with pair.scope():
+        v = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
+    assert v._object_identifier == tf.Variable(1.0)._object_identifier
+    assert v._trackable_children() == {}

@@ -18,18 +18,15 @@ from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregati
 from tapeflow._src.types.enums import VariableSynchronization
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Reference, Tensor
+from tapeflow._src.types.trackable import Trackable
 
 
-def merged(strategy: Any, value: Any, aggregation: VariableAggregation, name: str) -> Any:
-    """The values that all replicas assign, as one; without an aggregation each replica assigns its own."""
-    if aggregation == VariableAggregation.NONE:
-        return value
+def _merged(strategy: Any, value: Tensor, aggregation: VariableAggregation, name: str) -> Any:
+    """The values that all replicas assign, as one."""
     if aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
         return strategy._from_first_replica(value)
     operation = ReduceOp.MEAN if aggregation == VariableAggregation.MEAN else ReduceOp.SUM
-    return strategy._all_reduce(
-        operation, convert_to_tensor(value), None, f"all_reduce of the assignment to variable {name}"
-    )
+    return strategy._all_reduce(operation, value, None, f"all_reduce of the assignment to variable {name}")
 
 
 def _merged_rows(strategy: Any, rows: IndexedSlices, aggregation: VariableAggregation, name: str) -> Any:
@@ -50,12 +47,13 @@ class MirroredVariable(variables.Variable, DistributedVariable):
     """A variable with a copy in each replica. In a replica it stands for the replica's copy, elsewhere for the first.
 
     An assignment in a replica is merged with those of the others by the variable's `aggregation`; one in the scope of
-    the strategy is made in all replicas of this process.
+    the strategy is made in all replicas of this process. Its state is in attributes of the object alone: libraries
+    derive wrappers from the class and hand on to the variable what the wrapper lacks.
     """
 
-    _distribute_strategy: Any = None
-    _copies: tuple[Any, ...] = ()
-    _container: Any = None  # a weak reference to the variable, for its copies
+    _distribute_strategy: Any
+    _copies: tuple[Any, ...]
+    _container: Any  # a weak reference to the variable
 
     def _assign(self, method: str, value: Any) -> Any:
         replica, strategy = context.get_replica_context(), self._distribute_strategy
@@ -64,7 +62,9 @@ class MirroredVariable(variables.Variable, DistributedVariable):
             return own(value)
         if replica is None or replica.strategy is not strategy:
             return self._assign_all(method, value)
-        return own(merged(strategy, value, self.aggregation, self.name))
+        if self.aggregation != VariableAggregation.NONE:
+            value = _merged(strategy, convert_to_tensor(value, self.dtype), self.aggregation, self.name)
+        return own(value)
 
     def _assign_all(self, method: str, value: Any) -> Any:
         if not isinstance(value, DistributedValues):
@@ -114,7 +114,7 @@ class MirroredVariable(variables.Variable, DistributedVariable):
     @property
     def values(self) -> tuple[Any, ...]:
         """The copies of this process's replicas."""
-        first = self._first_copy(variables.Variable)
+        first = self._container()._first_copy(variables.Variable)
         first._distributed_container = self._container
         return (first, *self._copies)
 
@@ -155,7 +155,7 @@ def mirrored(variable: Any, strategy: Any, copies: list[Any]) -> MirroredVariabl
     return variable  # type: ignore[no-any-return]
 
 
-class SyncOnReadVariable(DistributedVariable):
+class SyncOnReadVariable(DistributedVariable, Trackable):
     """A variable that each replica changes by itself; outside of replicas its value is the sum or mean of theirs."""
 
     is_tensor_like = True
@@ -316,7 +316,7 @@ SyncOnReadVariable.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def creator(strategy: Any) -> Callable[..., Any]:
-    """What `tf.Variable` makes in the scope of a strategy with several replicas."""
+    """What `tf.Variable` and `tf.compat.v1.Variable` make in the scope of a strategy with several replicas."""
 
     def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
         synchronization = arguments.get("synchronization") or VariableSynchronization.AUTO
@@ -326,7 +326,7 @@ def creator(strategy: Any) -> Callable[..., Any]:
             arguments["trainable"] = False
         with strategy._at_replica(0):
             first = next_creator(**arguments)
-        if type(first) is not variables.Variable:
+        if "_constructor_arguments" not in vars(type(first)):  # neither `tf.Variable` nor TensorFlow 1's
             return first
         strategy._share_initial_value(first)
         copies = []
