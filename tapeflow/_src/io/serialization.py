@@ -47,6 +47,9 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
     wanted = as_dtype(out_type)
 
     def run(serialized: Any) -> list[Any]:
+        if serialized.shape.rank:
+            shape = ",".join(map(str, serialized.shape.as_list()))
+            raise InvalidArgumentError.of(f"parse_tensor: Expected `serialized` to be a scalar, got shape: [{shape}]")
         data = serialized.numpy()
         try:
             proto = messages.TensorProto.FromString(data)

@@ -296,3 +296,44 @@ def test_features_of_mixed_presence():
         tf.io.parse_example([first, example(x=floats(1.0))], SPEC)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Data types don't match\. Data type: int64 but expected"):
         tf.io.parse_example([first, example(x=ints(1))], SPEC)
+
+
+def sequence(**lists):
+    made = {key: tf.train.FeatureList(feature=steps) for key, steps in lists.items()}
+    return tf.train.SequenceExample(feature_lists=tf.train.FeatureLists(feature_list=made)).SerializeToString()
+
+
+def test_partitions_of_the_steps_of_sequences():
+    data = sequence(v=[floats(1, 2, 3, 4), floats(2, 4, 6)], s=[ints(0, 1, 4), ints(0, 2, 3)])
+    other = sequence(v=[floats(9)], s=[ints(0, 1)])
+    features = {
+        "b": tf.io.RaggedFeature(tf.float32, "v", [tf.io.RaggedFeature.RowSplits("s")]),
+        "c": tf.io.RaggedFeature(tf.float32, "v", [tf.io.RaggedFeature.UniformRowLength(1)]),
+        "d": tf.io.RaggedFeature(tf.float32, "v"),
+    }
+    rows = [[[1, 2, 3, 4], [2, 4, 6]], [], [[9]]]
+    whole = [[[[1], [2, 3, 4]], [[2, 4], [6]]], [], [[[9]]]]
+    _, found, _ = tf.io.parse_sequence_example([data, sequence(), other], None, features)
+    assert found["b"].to_list() == whole and found["d"].to_list() == rows
+    assert found["c"].to_list() == [[[[x] for x in step] for step in steps] for steps in rows]
+    _, found = tf.io.parse_single_sequence_example(data, None, features)
+    assert found["b"].to_list() == whole[0] and found["d"].to_list() == rows[0]
+    wrong = sequence(v=[floats(1), floats(2)], s=[ints(0, 1)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="values and partitions are not aligned"):
+        tf.io.parse_sequence_example([wrong], None, features)
+
+
+def test_errors_name_the_example():
+    data = [example(a=ints(1)), example(a=ints(1, 2))]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Name: two, Key: a, Index: 1\.  Number of int64 values"):
+        tf.io.parse_example(data, {"a": tf.io.FixedLenFeature([1], tf.int64)}, ["one", "two"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Name: one, Feature: b "):
+        tf.io.parse_example(data, {"b": tf.io.FixedLenFeature([1], tf.int64)}, ["one", "two"])
+    steps = sequence(a=[ints(1, 2), ints(1)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Name: s, Key: a, Index: 1\.  Number of int64 values"):
+        tf.io.parse_sequence_example([steps], None, {"a": tf.io.FixedLenSequenceFeature([2], tf.int64)}, ["s"])
+
+
+def test_a_serialized_tensor_is_one_string():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Expected `serialized` to be a scalar, got shape: \[1\]"):
+        tf.io.parse_tensor([b"bogus"], tf.float32)

@@ -27,6 +27,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import as_shape
 
 _LEGACY = {"float32": "float"}
+_WORDS = {"float32": "float", "string": "bytes"}
 
 
 def refuse(what: str) -> InvalidArgumentError:
@@ -66,8 +67,8 @@ def _names_of(key: str, feature: Any) -> Iterable[tuple[str, Any]]:
 class Examples:
     """Serialised examples, from which the features are taken; a single one gives tensors without a first dimension."""
 
-    def __init__(self, serialized: Any, features: dict[str, Any]) -> None:
-        self.single = serialized.shape.rank == 0
+    def __init__(self, serialized: Any, features: dict[str, Any], example_names: Any = None) -> None:
+        self.single, self._example_names = serialized.shape.rank == 0, _texts(example_names)
         names: dict[tuple[str, Any], None] = {}
         for key, feature in features.items():
             names.update(dict.fromkeys(_names_of(key, feature)))
@@ -77,7 +78,7 @@ class Examples:
         self.count = 1 if self.single else int(serialized.shape[0])
 
     def _where(self, row: Any, key: str) -> str:
-        return f"Key: {key}" if self.single else f"Name: <unknown>, Key: {key}, Index: {int(row)}"
+        return f"Key: {key}" if self.single else f"{_name(self._example_names, row)}, Key: {key}, Index: {int(row)}"
 
     def feature(self, key: str, feature: Any) -> list[Any]:
         """A feature as a list of tensors, in the order of `feature_specs`."""
@@ -94,7 +95,7 @@ class Examples:
         column, size = self._columns[key, dtype], int(np.prod(shape))
         counts, kind = column.counts, _LEGACY.get(dtype.name, dtype.name)
         if column.present is not None and feature.default_value is None:
-            name = "" if self.single else "Name: <unknown>, "
+            name = "" if self.single else f"{_name(self._example_names, int(np.argmin(column.present)))}, "
             raise refuse(f"{name}Feature: {key} (data type: {kind}) is required but could not be found.")
         wrong = counts != size if column.present is None else (counts != size) & column.present
         if wrong.any():
@@ -127,7 +128,8 @@ class Examples:
         if wrong.any():
             row = int(np.argmax(wrong != 0))
             raise refuse(
-                f"{self._where(row, key)}.  Number of values is not a multiple of stride length. Values size: "
+                f"{self._where(row, key)}.  Number of {_WORDS.get(dtype.name, dtype.name)} values is not a multiple of "
+                f"stride length. Values size: "
                 f"{column.counts[row]} but output shape: [?,{','.join(map(str, shape))}]"
             )
         longest = int(column.counts.max(initial=0)) // size if size else 0
@@ -147,12 +149,6 @@ class Examples:
                 raise refuse(f"{self._where(row, key)}.  The numbers of indices and of values differ: {feature}")
         rows, _ = _places(column.counts)
         places = np.stack([rows, *(np.asarray(other.values.numpy()) for other in columns)], 1)
-        outside = ((places[:, 1:] < 0) | (places[:, 1:] >= np.asarray(sizes))).any(1)
-        if outside.any():
-            at = int(np.argmax(outside))
-            raise refuse(
-                f"{self._where(rows[at], key)}.  The index {places[at, 1:].tolist()} is outside of the size {sizes}"
-            )
         values = column.values
         if not feature.already_sorted:
             order = np.lexsort(places.T[::-1])
@@ -164,26 +160,53 @@ class Examples:
     def _ragged(self, key: str, feature: RaggedFeature) -> list[Any]:
         """The values, then the row splits from the outermost: those of the examples first, unless there is one."""
         column = self._columns[feature.value_key or key, as_dtype(feature.dtype)]
-        kind, counts = as_dtype(feature.row_splits_dtype).as_numpy_dtype, column.counts
-        splits = []
-        for partition in reversed(feature.partitions):
-            lengths = self._row_lengths(partition, counts)
-            splits.append(np.concatenate([[0], np.cumsum(np.concatenate(lengths))]) if lengths else np.zeros(1))
-            counts = np.asarray([len(each) for each in lengths], np.int64)
+        columns = {
+            name: (column.values, column.counts) for (name, dtype), column in self._columns.items() if dtype == int64
+        }
+        splits, counts = _inner_splits(feature, column.counts, columns)
         if not self.single:
-            splits.append(np.concatenate([[0], np.cumsum(counts)]))
-        return [column.values, *(convert_to_tensor(s.astype(kind)) for s in reversed(splits))]
+            splits.insert(0, _splits(counts))
+        kind = as_dtype(feature.row_splits_dtype).as_numpy_dtype
+        return [column.values, *(convert_to_tensor(s.astype(kind)) for s in splits)]
 
-    def _row_lengths(self, partition: Any, counts: Any) -> list[Any]:
-        """The lengths of the rows into which a partition cuts the values of each example."""
-        if isinstance(partition, UniformRowLength):
-            size = partition.length
-            return [np.full(n // size if size else 0, size, np.int64) for n in counts]
-        column = self._columns[partition.key, int64]
-        ends = np.cumsum(column.counts)
-        values = np.asarray(column.values.numpy())
-        parts = [values[end - n : end] for n, end in zip(column.counts, ends)]
-        return [_lengths(partition, part, int(n)) for part, n in zip(parts, counts)]
+
+def _splits(lengths: Any) -> Any:
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _inner_splits(feature: RaggedFeature, counts: Any, columns: dict[str, Any]) -> tuple[list[Any], Any]:
+    """The row splits that the partitions of a feature make of `counts` values each, and the number of outermost rows.
+
+    `columns` holds the values and counts of the features in which the partitions stand.
+    """
+    splits: list[Any] = []
+    for partition in reversed(feature.partitions):
+        lengths = _row_lengths(partition, counts, columns)
+        splits.insert(0, _splits(np.concatenate(lengths)) if lengths else np.zeros(1))
+        counts = np.asarray([len(each) for each in lengths], np.int64)
+    return splits, counts
+
+
+def _row_lengths(partition: Any, counts: Any, columns: dict[str, Any]) -> list[Any]:
+    """The lengths of the rows into which a partition cuts each run of values."""
+    if isinstance(partition, UniformRowLength):
+        size = partition.length
+        return [np.full(n // size if size else 0, size, np.int64) for n in counts]
+    found, sizes = columns[partition.key]
+    ends, values = np.cumsum(sizes), np.asarray(found.numpy())
+    parts = [values[end - n : end] for n, end in zip(sizes, ends)]
+    return [_lengths(partition, part, int(n)) for part, n in zip(parts, counts)]
+
+
+def _texts(names: Any) -> list[bytes] | None:
+    """The names of examples, if they have any."""
+    found = None if names is None else np.ravel(names.numpy()).tolist()
+    return found or None
+
+
+def _name(names: list[bytes] | None, row: Any) -> str:
+    known = names is not None and int(row) < len(names)
+    return f"Name: {names[int(row)].decode(errors='replace') if names and known else '<unknown>'}"
 
 
 def _numpy_dtype(dtype: Any) -> Any:
@@ -229,32 +252,36 @@ def _lengths(partition: Any, values: Any, count: int) -> Any:
 class Sequences:
     """Serialised sequences, from which the features of their steps are taken."""
 
-    def __init__(self, serialized: Any, features: dict[str, Any]) -> None:
-        self.single = serialized.shape.rank == 0
+    def __init__(self, serialized: Any, features: dict[str, Any], example_names: Any = None) -> None:
+        self.single, self._example_names = serialized.shape.rank == 0, _texts(example_names)
         self.count = 1 if self.single else int(serialized.shape[0])
-        dtypes = tuple(as_dtype(feature.dtype) for feature in features.values())
-        self._columns = dict(zip(features, _core.parse_columns(serialized, tuple(features), dtypes, True)))
+        names: dict[tuple[str, Any], None] = {}
+        for key, feature in features.items():
+            names.update(dict.fromkeys(_names_of(key, feature)))
+        keys, dtypes = tuple(k for k, _ in names), tuple(d for _, d in names)
+        self._columns = dict(zip(names, _core.parse_columns(serialized, keys, dtypes, True)))
 
     def feature(self, key: str, feature: Any) -> tuple[list[Any], Any]:
         """A feature of the steps as tensors, and the number of steps of each sequence."""
         dtype = as_dtype(feature.dtype)
-        values, sizes, lists = self._columns[key]
+        values, sizes, lists = self._columns[next(iter(_names_of(key, feature)))]
         sizes, steps = np.asarray(sizes), np.asarray(lists)
         if (steps < 0).any() and isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
-            raise refuse(f"Name: <unknown>, Feature list '{key}' is required but could not be found.")
+            raise refuse(
+                f"{_name(self._example_names, int(np.argmax(steps < 0)))}, Feature list '{key}' is required but could "
+                "not be found.  Did you mean to include it in feature_list_dense_missing_assumed_empty or "
+                "feature_list_dense_defaults?"
+            )
         steps = np.maximum(steps, 0)
         longest = int(steps.max(initial=0))
         if isinstance(feature, FixedLenSequenceFeature):
+            self._check_sizes(key, feature, sizes, steps)
             shape = as_shape(feature.shape).as_list()
             size = int(np.prod(shape))
-            if (sizes != size).any():
-                raise refuse(f"Key: {key}.  Number of {dtype.name} values != expected.  output shape: {shape}")
             found = padded(values, steps * size, longest * size, dtype, None)
             return [primitives.Reshape(found, [longest, *shape] if self.single else [self.count, longest, *shape])], steps  # fmt: skip  # noqa: E501
         if isinstance(feature, RaggedFeature):
-            kind = as_dtype(feature.row_splits_dtype).as_numpy_dtype
-            splits = [np.cumsum([0, *each]).astype(kind) for each in ([sizes] if self.single else [steps, sizes])]
-            return [values, *map(convert_to_tensor, splits)], steps
+            return [values, *self._ragged(key, feature, sizes, steps)], steps
         sequence, step = _places(steps)
         step_of_value, place = _places(sizes)
         index = np.stack([sequence[step_of_value], step[step_of_value], place], 1)
@@ -262,6 +289,32 @@ class Sequences:
         first = 1 if self.single else 0
         index = np.ascontiguousarray(index[:, first:])
         return [convert_to_tensor(index), values, convert_to_tensor(dense_shape[first:])], steps
+
+    def _check_sizes(self, key: str, feature: FixedLenSequenceFeature, sizes: Any, steps: Any) -> None:
+        shape = as_shape(feature.shape).as_list()
+        wrong = sizes != int(np.prod(shape))
+        if not wrong.any():
+            return
+        at, dtype = int(np.argmax(wrong)), as_dtype(feature.dtype)
+        sequence, step = (int(part[at]) for part in _places(steps))
+        raise refuse(
+            f"{_name(self._example_names, sequence)}, Key: {key}, Index: {step}.  Number of "
+            f"{_WORDS.get(dtype.name, dtype.name)} values != expected.  values size: {sizes[at]} but output shape: "
+            f"[{','.join(map(str, shape))}]"
+        )
+
+    def _ragged(self, key: str, feature: RaggedFeature, sizes: Any, steps: Any) -> list[Any]:
+        """The row splits from the outermost: those of the sequences, unless there is one, of the steps, and inside."""
+        columns = {}
+        for name, dtype in list(_names_of(key, feature))[1:]:
+            found, lengths, lists = self._columns[name, dtype]
+            if (np.maximum(np.asarray(lists), 0) != steps).any():
+                raise refuse(f"Feature {key}: values and partitions are not aligned")
+            columns[name] = found, np.asarray(lengths)
+        inner, counts = _inner_splits(feature, sizes, columns)
+        splits = [_splits(counts), *inner] if self.single else [_splits(steps), _splits(counts), *inner]
+        kind = as_dtype(feature.row_splits_dtype).as_numpy_dtype
+        return [convert_to_tensor(s.astype(kind)) for s in splits]
 
 
 def feature_specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
@@ -285,5 +338,6 @@ def step_specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
     if isinstance(feature, FixedLenSequenceFeature):
         return [(dtype, [*batch, None, *as_shape(feature.shape).as_list()])]
     if isinstance(feature, RaggedFeature):
-        return [(dtype, [None]), *[(feature.row_splits_dtype, [None])] * (len(batch) + 1)]
+        splits = len(batch) + 1 + len(feature.partitions)
+        return [(dtype, [None]), *[(feature.row_splits_dtype, [None])] * splits]
     return [("int64", [None, len(batch) + 2]), (dtype, [None]), ("int64", [len(batch) + 2])]

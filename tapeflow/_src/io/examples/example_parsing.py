@@ -90,12 +90,13 @@ def parse_example(serialized: Any, features: Any, example_names: Any = None, nam
     if tensor.shape.rank not in (0, 1):
         raise ValueError(f"Input serialized must be a scalar or a vector; got shape {tensor.shape}")
 
-    def run(tensor: Any) -> list[Any]:
-        examples = Examples(tensor, features)
+    def run(tensor: Any, names: Any = None) -> list[Any]:
+        examples = Examples(tensor, features, names)
         return [part for key, feature in features.items() for part in examples.feature(key, feature)]
 
     specs = {key: feature_specs(feature, tensor.shape.as_list()) for key, feature in features.items()}
-    parts = iter(host_call(run, [tensor], [spec for each in specs.values() for spec in each]))
+    names = [] if example_names is None else [serialized_tensor(example_names)]
+    parts = iter(host_call(run, [tensor, *names], [spec for each in specs.values() for spec in each]))
     return {key: assemble(feature, [next(parts) for _ in specs[key]]) for key, feature in features.items()}
 
 

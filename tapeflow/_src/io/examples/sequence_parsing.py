@@ -12,7 +12,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
 
 
-def _parse_sequences(serialized: Any, context: Any, sequence: Any) -> tuple[Any, Any, Any]:
+def _parse_sequences(serialized: Any, context: Any, sequence: Any, example_names: Any) -> tuple[Any, Any, Any]:
     context, sequence = dict(sorted((context or {}).items())), dict(sorted((sequence or {}).items()))
     if not context and not sequence:
         raise ValueError("Missing features: context_features and sequence_features are both empty.")
@@ -22,8 +22,8 @@ def _parse_sequences(serialized: Any, context: Any, sequence: Any) -> tuple[Any,
     tensor = serialized_tensor(serialized)
     single, batch = tensor.shape.rank == 0, tensor.shape.as_list()
 
-    def run(tensor: Any) -> list[Any]:
-        whole, rows = Examples(tensor, context), Sequences(tensor, sequence)
+    def run(tensor: Any, names: Any = None) -> list[Any]:
+        whole, rows = Examples(tensor, context, names), Sequences(tensor, sequence, names)
         parts = [part for key, feature in context.items() for part in whole.feature(key, feature)]
         for key, feature in sequence.items():
             found, lengths = rows.feature(key, feature)
@@ -33,7 +33,8 @@ def _parse_sequences(serialized: Any, context: Any, sequence: Any) -> tuple[Any,
     whole_specs = {key: feature_specs(feature, batch) for key, feature in context.items()}
     steps_specs = {key: [*step_specs(feature, batch), ("int64", batch)] for key, feature in sequence.items()}
     specs = [spec for each in (*whole_specs.values(), *steps_specs.values()) for spec in each]
-    parts = iter(host_call(run, [tensor], specs))
+    names = [] if example_names is None else [serialized_tensor(example_names)]
+    parts = iter(host_call(run, [tensor, *names], specs))
     whole = {key: assemble(feature, [next(parts) for _ in whole_specs[key]]) for key, feature in context.items()}
     steps, lengths = {}, {}
     for key, feature in sequence.items():
@@ -61,7 +62,7 @@ def parse_sequence_example(
     ({}, {'a': <tf.Tensor: shape=(1, 2), dtype=int64, numpy=array([[7, 7]])>}, {'a': <tf.Tensor: shape=(1,),
      dtype=int64, numpy=array([2])>})
     """
-    return _parse_sequences(serialized, context_features, sequence_features)
+    return _parse_sequences(serialized, context_features, sequence_features, example_names)
 
 
 @public(
@@ -84,5 +85,5 @@ def parse_single_sequence_example(
     >>> tf.io.parse_single_sequence_example(sequence, None, {"a": tf.io.FixedLenSequenceFeature([], tf.int64)})
     ({}, {'a': <tf.Tensor: shape=(2,), dtype=int64, numpy=array([7, 7])>})
     """
-    whole, steps, _ = _parse_sequences(serialized, context_features, sequence_features)
+    whole, steps, _ = _parse_sequences(serialized, context_features, sequence_features, example_name)
     return whole, steps
