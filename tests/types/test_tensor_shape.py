@@ -239,3 +239,13 @@ def test_as_a_message():
     message = tf.TensorShape([2, None]).as_proto()
     assert [dim.size for dim in message.dim] == [2, -1] and not message.unknown_rank
     assert tf.TensorShape(None).as_proto().unknown_rank
+
+
+def test_shapes_as_libraries_ask_tensors_for_them():
+    x = tf.zeros([2, 3])
+    assert x._shape_as_list() == [2, 3] and x._shape_tuple() == (2, 3) and x._rank() == 2
+    seen = []
+    f = tf.function(lambda t: seen.append((t._shape_as_list(), t._rank())))
+    f.get_concrete_function(tf.TensorSpec([None, 3]))
+    f.get_concrete_function(tf.TensorSpec(None))
+    assert seen == [([None, 3], 2), (None, None)]

@@ -113,6 +113,16 @@ def _get_shape(self: Tensor) -> TensorShape:
     return self.shape
 
 
+def _shape_as_list(self: Any) -> list[int | None] | None:
+    sizes: list[int | None] | None = None if self.shape.rank is None else self.shape.as_list()
+    return sizes
+
+
+def _rank(self: Any) -> int | None:
+    rank: int | None = self.shape.rank
+    return rank
+
+
 def _shape_tuple(self: Tensor) -> tuple[int | None, ...] | None:
     """The shape as a tuple; None if the rank is unknown."""
     return None if self.shape.rank is None else tuple(self.shape.as_list())
@@ -216,6 +226,8 @@ _TENSOR_MEMBERS: dict[str, Any] = {
     "__nonzero__": Tensor.__bool__,
     "set_shape": _set_shape,
     "_shape_tuple": _shape_tuple,
+    "_shape_as_list": _shape_as_list,
+    "_rank": _rank,
     "name": property(_name),
     "backing_device": _ARRAY_MEMBERS["device"],
     "__format__": _format,
