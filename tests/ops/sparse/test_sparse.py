@@ -300,3 +300,59 @@ def test_the_shape_of_a_dense_tensor_is_not_guessed_from_samples():
 
     assert dense(tf.constant([2, 3], tf.int64)).numpy().tolist() == [[1, 0, 0], [0, 2, 0]]
     assert shapes == [[None, None]]
+
+
+def test_shapes_that_are_known_when_the_graph_runs():
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, 2], tf.int64), tf.TensorSpec([None]), tf.TensorSpec([None], tf.int64)]
+    )
+    def run(indices, values, shape):
+        x = tf.SparseTensor(indices, values, [5, 6])
+        filled, empty = tf.sparse.fill_empty_rows(x, 9.0)
+        return (
+            filled.indices,
+            filled.values,
+            empty,
+            tf.sparse.reset_shape(x, shape).dense_shape,
+            tf.sparse.reset_shape(x).dense_shape,
+        )
+
+    indices = tf.constant([[0, 1], [2, 0], [4, 5]], tf.int64)
+    places, values, empty, larger, tight = run(indices, [1.0, 2.0, 3.0], [7, 8])
+    assert places.numpy().tolist() == [[0, 1], [1, 0], [2, 0], [3, 0], [4, 5]]
+    assert values.numpy().tolist() == [1.0, 9.0, 2.0, 9.0, 3.0] and empty.numpy().tolist() == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert larger.numpy().tolist() == [7, 8] and tight.numpy().tolist() == [5, 6]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(indices, [1.0, 2.0, 3.0], [7, 5])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(indices, [1.0, 2.0, 3.0], [7, 8, 9])
+
+
+def test_shapes_that_do_not_fit():
+    x = tf.SparseTensor([[0, 1], [7, 0]], [1.0, 2.0], [5, 6])
+    with pytest.raises(ValueError, match="should have dimension sizes >="):
+        tf.sparse.reset_shape(x, [9, 5])
+    with pytest.raises(ValueError, match="one size for each"):
+        tf.sparse.reset_shape(x, [9, 9, 9])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\(1, 0\) is invalid: 7 >= 5"):
+        tf.sparse.fill_empty_rows(x, 0.0)
+    assert tf.sparse.reset_shape(tf.sparse.from_dense(tf.zeros([2, 3]))).dense_shape.numpy().tolist() == [0, 0]
+
+
+def test_merge_of_ids_and_values():
+    ids = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], [2, 3, 0], [2, 2])
+    values = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], [5.0, 6.0, 7.0], [2, 2])
+    merged = tf.compat.v1.sparse_merge(ids, values, 4)
+    assert tf.sparse.to_dense(merged).numpy().tolist() == [[0, 0, 5, 0], [7, 0, 0, 6]]
+    both = tf.compat.v1.sparse_merge([ids, ids], values, [4, 4])
+    assert both.indices.numpy().tolist() == [[0, 2, 2], [1, 0, 0], [1, 3, 3]]
+    with pytest.raises(TypeError, match="vocab_size has to be"):
+        tf.compat.v1.sparse_merge(ids, values, [4])
+    with pytest.raises(ValueError, match="equal lengths"):
+        tf.compat.v1.sparse_merge([ids], values, [4, 4])

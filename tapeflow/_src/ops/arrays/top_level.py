@@ -65,7 +65,7 @@ def ragged_fill_empty_rows_grad(
     RaggedFillEmptyRowsGrad(d_values=<tf.Tensor: shape=(2,), dtype=float32, numpy=array([5., 6.], dtype=float32)>,
      d_default_value=<tf.Tensor: shape=(), dtype=float32, numpy=7.0>)
     """
-    places, dy = convert_to_tensor(reverse_index_map), convert_to_tensor(grad_values)
+    places, dy = convert_to_tensor(reverse_index_map, dtype_hint=int64), convert_to_tensor(grad_values)
     d_values = primitives.GatherV2(dy, places)
     one = convert_to_tensor(1, dy.dtype)
     taken = primitives.UnsortedSegmentSum(

@@ -10,8 +10,9 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.arrays.sorting import argsort
 from tapeflow._src.ops.sparse.coordinates import (
     as_sparse,
     chosen_elements,
@@ -219,15 +220,26 @@ def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """
     x = as_sparse(sp_input, "reset_shape")
     if new_shape is None:
-        if not x.indices.shape[0]:
-            return SparseTensor(x.indices, x.values, [0] * x.indices.shape[1])
-        return SparseTensor(x.indices, x.values, primitives.Max(x.indices, 0, False) + 1)
-    dims = dims_of(new_shape)
-    if len(dims) != len(dims_of_sparse(x)) or any(new < old for new, old in zip(dims, dims_of_sparse(x))):
+        highest = primitives.Max(x.indices, 0, False)
+        return SparseTensor(x.indices, x.values, primitives.Maximum(highest, -1) + 1)
+    shape = cast(convert_to_tensor(new_shape), int64)
+    dims, old = get_static_value(shape), get_static_value(x.dense_shape)
+    if shape.shape.rank not in (1, None) or not shape.shape.is_compatible_with(x.dense_shape.shape):
         raise ValueError(
-            f"reset_shape: new_shape must not be smaller in any dimension than {dims_of_sparse(x)}; got {dims}"
+            f"reset_shape: new_shape must have one size for each of the {x.dense_shape.shape[0]} dimensions; "
+            f"got shape {shape.shape}"
         )
-    return SparseTensor(x.indices, x.values, dims)
+    if dims is None or old is None:
+        same_rank = find_public("debugging.assert_equal")(primitives.Shape(shape), primitives.Shape(x.dense_shape))
+        not_smaller = find_public("debugging.assert_less_equal")(x.dense_shape, shape)
+        with find_public("control_dependencies")([part for part in (same_rank, not_smaller) if part is not None]):
+            return SparseTensor(x.indices, x.values, primitives.Identity(shape))
+    if (dims < old).any():
+        raise ValueError(
+            "reset_shape: Requested new_shape should have dimension sizes >= sp_input.shape.  Found new_shape "
+            f"({dims.tolist()}), sp_input.shape ({old.tolist()})."
+        )
+    return SparseTensor(x.indices, x.values, shape)
 
 
 @public("sparse.fill_empty_rows")
@@ -238,26 +250,33 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([9., 5.], dtype=float32)>
     """
     x = as_sparse(sp_input, "fill_empty_rows")
-    dims = dims_of_sparse(x)
     filler = convert_to_tensor(default_value, dtype=None if _core.is_tensor(default_value) else x.dtype)
-    if filler.shape.rank != 0:
+    if filler.shape.rank not in (0, None):
         raise InvalidArgumentError.of(f"fill_empty_rows: default_value must be a scalar; got shape {filler.shape}")
-    count = primitives.UnsortedSegmentSum(
-        primitives.BroadcastTo(_core.convert_to_tensor(1, int32, None, "fill"), [x.indices.shape[0]]),
-        x.indices[:, 0],
-        dims[0],
-    )
-    empty = primitives.Equal(count, 0)
+    empty = primitives.Equal(_elements_by_row(x), 0)
     rows = primitives.Where(empty)
-    new = rows.shape[0]
-    zeros = primitives.BroadcastTo(_core.convert_to_tensor(0, int64, None, "fill"), [new, len(dims) - 1])
+    new, rank = primitives.Shape(rows)[0], primitives.Shape(x.indices)[1]
+    zeros = primitives.BroadcastTo(convert_to_tensor(0, int64), primitives.Pack([new, rank - 1], 0))
     indices = primitives.ConcatV2([x.indices, primitives.ConcatV2([rows, zeros], 1)], 0)
-    values = primitives.ConcatV2([x.values, primitives.BroadcastTo(filler, [new])], 0)
-    # Stable by row alone: elements of a row stay in their order.
-    keys = indices[:, 0]
-    order = primitives.TopKV2(keys, keys.shape[0], True, True)[1] if keys.shape[0] else cast(keys, int32)
+    values = primitives.ConcatV2([x.values, primitives.BroadcastTo(filler, primitives.ExpandDims(new, 0))], 0)
+    order = argsort(indices[:, 0], stable=True)  # elements of a row stay in their order
     filled = SparseTensor(primitives.GatherV2(indices, order, 0, 0), take(values, order, 0), x.dense_shape)
     return filled, empty
+
+
+def _elements_by_row(x: SparseTensor) -> Any:
+    """How many elements each row has."""
+    rows = x.indices[:, 0]
+    ones = primitives.BroadcastTo(convert_to_tensor(1, int32), primitives.Shape(rows))
+    try:
+        return primitives.UnsortedSegmentSum(ones, rows, x.dense_shape[0])
+    except InvalidArgumentError:
+        places, count = rows.numpy(), int(x.dense_shape[0])
+        at = int(np.argmax((places < 0) | (places >= count)))
+        raise InvalidArgumentError.of(
+            f"fill_empty_rows: indices({at}, 0) is invalid: {places[at]} "
+            + ("< 0" if places[at] < 0 else f">= {count}")
+        ) from None
 
 
 # ---- joining
