@@ -41,6 +41,8 @@ class MirroredStrategy(Strategy):
     2
     """
 
+    _collective_key_base = 0  # tests of libraries count it up, so that groups differ: they do so here by themselves
+
     def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
         if cross_device_ops is not None and not isinstance(cross_device_ops, CrossDeviceOps):
             raise ValueError(

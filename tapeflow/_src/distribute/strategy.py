@@ -240,6 +240,10 @@ class Strategy:
         with self.scope():
             return replicas.run_replicas(self._contexts, fn, tuple(args), kwargs or {})
 
+    def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
+        """Calls `fn` in each replica, with the next element of an iterator if there is one."""
+        return self.run(fn, () if input_iterator is None else (input_iterator.get_next(),))
+
     def _merge_call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return replicas.merge(self, function, args, kwargs)
 
