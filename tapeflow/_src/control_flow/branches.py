@@ -61,6 +61,9 @@ def trace_branches(index: Any, functions: Branches, check: Callable[[Any, Any], 
             )
         check(first, result)
     captures = share_captures(outer, graphs)
+    if outer.graph_mode and not any(leaves):  # the caller may run it, or let others wait for it
+        with awaiting(outer, graphs):
+            return outer.operation_of_call(lambda: _core.add_case(index, graphs, captures))
     with awaiting(outer, graphs):
         found = iter(_core.add_case(index, graphs, captures))
     return nest.pack_sequence_as(first, [next(found) if leaf else None for leaf in leaves], expand_composites=True)
@@ -73,9 +76,14 @@ def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, li
         result = function()
         graph.gives_variable = isinstance(result, _core.Variable)
         leaves = nest.flatten(result, expand_composites=True)
-        tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
+        tensors = [None if leaf is None or _is_operation(leaf) else convert_to_tensor(leaf) for leaf in leaves]
         result = nest.pack_sequence_as(result, tensors, expand_composites=True)
     return _with_outputs(graph, result)
+
+
+def _is_operation(leaf: Any) -> bool:
+    """Whether a branch gives an operation of TensorFlow 1's graphs, which has effects and no value."""
+    return getattr(type(leaf), "_is_graph_operation", False)
 
 
 def _with_outputs(graph: Any, result: Any) -> tuple[Any, Any, list[bool]]:

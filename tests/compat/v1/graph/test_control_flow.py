@@ -91,3 +91,18 @@ def test_ragged_results(session):
     value = session.run(tf.ragged.constant([[1, 2], [3]]) * 2)
     assert value.to_list() == [[2, 4], [6]]
     assert str(value) == "<tf.RaggedTensorValue [[2, 4], [6]]>"
+
+
+def test_branches_may_give_operations():
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", initializer=1.0)
+
+        def double():
+            return tf.cond(tf.math.is_finite(v), lambda: v.assign(v * 2.0).op, tf.no_op)
+
+        operation = tf.cond(v < 5.0, lambda: tf.group(double(), v.assign_add(10.0)), tf.no_op)
+        session.run(v.initializer)
+        session.run(tf.group(operation))
+        assert session.run(v) == 12.0
+        session.run(operation)
+        assert session.run(v) == 12.0

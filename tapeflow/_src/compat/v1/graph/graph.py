@@ -235,7 +235,7 @@ class Graph(VariablesOfGraph, _core.Graph):
                 return self.get_operation_by_name(obj)
             return self.get_tensor_by_name(obj)
         if isinstance(obj, _core.Variable) and allow_tensor:
-            return obj.fetched_value()
+            return getattr(obj, "handle", obj).fetched_value()
         if isinstance(obj, Tensor) and allow_tensor:
             place = _core.place_of(obj)
             if place is not None and place[0] is not self:

@@ -21,6 +21,8 @@ class Operation:
     ('add', 'AddV2')
     """
 
+    _is_graph_operation = True  # a branch may return one: it is run for its effects
+
     def __init__(self, graph: Any, number: int) -> None:
         self._graph, self._number = graph, number
 

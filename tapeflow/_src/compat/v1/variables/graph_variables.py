@@ -89,7 +89,7 @@ class VariablesOfGraph(_core.Graph):
         """The variable that something to be fetched is, or names; None if it is something else."""
         if isinstance(item, str):
             return self._variable_by_name.get(item.removesuffix(":0"))
-        return item if isinstance(item, _core.Variable) else None
+        return getattr(item, "handle", item) if isinstance(item, _core.Variable) else None
 
     def variable_operation(self, variable: Any) -> Operation:
         """The operation that stands for the variable."""
