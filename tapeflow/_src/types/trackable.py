@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 
 _CONTAINERS = frozenset({list, dict, tuple})  # what they hold is found when a checkpoint is written
 HELD = "_self_unconditional_dependency_names"  # Keras knows the attribute by this name, and does not save it
@@ -163,6 +163,8 @@ class AutoTrackable(Trackable):
             return
         held = isinstance(value, Trackable) or type(value) in _CONTAINERS
         if held and self.__dict__.get("_self_setattr_tracking", True):
+            if type(value) in (list, dict):  # so that what is added later takes its value from a checkpoint
+                value = find_public("__internal__.tracking.wrap")(value)
             self._track_trackable(value, name, overwrite=True)
         super().__setattr__(name, value)
 

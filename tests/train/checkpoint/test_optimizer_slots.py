@@ -66,3 +66,17 @@ def test_slots_are_in_saved_models(tmp_path):
     tf.train.Checkpoint(second).read(tmp_path / "variables" / "variables")
     np.testing.assert_array_equal(second.optimizer.kept[id(second.v)], [1.0, 2.0])
     assert tf.saved_model.load(tmp_path).v.shape == [2]
+
+
+def test_what_is_added_to_a_list_later_is_restored(tmp_path):
+    class Holder(tf.__internal__.tracking.AutoTrackable):
+        def __init__(self):
+            self.kept = []
+
+    first = Holder()
+    first.kept.append(tf.Variable(3.0))
+    path = tf.train.Checkpoint(first).write(tmp_path / "model")
+    second = Holder()
+    tf.train.Checkpoint(second).read(path)
+    second.kept.append(tf.Variable(0.0))
+    assert second.kept[0].numpy() == 3.0

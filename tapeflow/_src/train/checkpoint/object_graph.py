@@ -45,11 +45,13 @@ def is_trackable(thing: Any) -> bool:
     """Whether an object is, or may hold, something to be saved."""
     if is_leaf(thing) or isinstance(thing, Module | Generator) or _is_optimizer(thing):
         return True
+    if hasattr(type(thing), "_trackable_children"):  # also a container that is still empty
+        return True
     if isinstance(thing, list | tuple):
         return any(map(is_trackable, thing))
     if isinstance(thing, Mapping):
         return any(map(is_trackable, thing.values()))
-    return hasattr(type(thing), "_trackable_children")
+    return False
 
 
 def children_of(thing: Any) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class ListWrapper(TrackableDataStructure, list[Any]):
     def __init__(self, wrapped_list: Iterable[Any] = ()) -> None:
         list.__init__(self, map(wrap_or_unwrap, wrapped_list))
 
-    _values = property(lambda self: self)
+    _values = _storage = property(lambda self: self)
 
     def _tracked_items(self) -> Iterator[tuple[str, Any]]:
         return ((str(i), value) for i, value in enumerate(self))
