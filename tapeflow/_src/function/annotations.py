@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import inspect
 from typing import Any, Protocol, Union, runtime_checkable
 
@@ -24,11 +25,12 @@ class TensorProtocol(Protocol):
 TensorLike: Any = Union[  # noqa: UP007
     _core.Tensor, TensorProtocol, int, float, bool, str, bytes, complex, tuple, list, np.ndarray, np.generic
 ]
-TensorLike.__doc__ = """What can become a tensor: a tensor, a number, a string, a list, an array.
+with contextlib.suppress(AttributeError):  # unions are immutable from Python 3.14 on
+    TensorLike.__doc__ = """What can become a tensor: a tensor, a number, a string, a list, an array.
 
->>> tf.Tensor in tf.types.experimental.TensorLike.__args__
-True
-"""
+    >>> tf.Tensor in tf.types.experimental.TensorLike.__args__
+    True
+    """
 public("types.experimental.TensorLike")(TensorLike)
 
 
