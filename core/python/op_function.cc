@@ -1,6 +1,7 @@
 // Operations as Python callables: parses the arguments by the entry's signature and calls dispatch.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "graph/graph.h"
@@ -242,7 +243,14 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) &&
             !op.mixed_dtypes)
           fail_conversion(slot[i], decided);
-        if (!a.dtypes.has(own)) fail_dtype(op, a, in.size() - 1, own, slot[i]);
+        if (!a.dtypes.has(own)) {
+          // An array is cast to the only dtype that an argument has, as numbers for a condition.
+          const DType only = DType(std::countr_zero(a.dtypes.bits));
+          if (std::popcount(a.dtypes.bits) != 1 || !is_plain_array(slot[i]) || !real_numbers.has(own) ||
+              !(real_numbers | booleans).has(only))
+            fail_dtype(op, a, in.size() - 1, own, slot[i]);
+          in.back() = to_tensor(slot[i], only, preferred, op.public_name());
+        }
         if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
       } else if (a.kind == Argument::Kind::tensors) {
         if (takes_whole(a, slot[i])) {

@@ -59,3 +59,10 @@ def test_complex_jacobians_are_those_of_pairs_of_reals():
     np.testing.assert_allclose(exact, [[2.0, 3.0], [-3.0, 2.0]])
     np.testing.assert_allclose(differences, exact, atol=1e-2)
     assert error < 1e-2
+
+
+def test_the_input_that_is_moved_goes_before_feeds_of_it():
+    with tf.Graph().as_default(), v1.Session():
+        x = v1.placeholder(tf.float64)
+        start = np.array([1.0, 2.0])
+        assert v1.test.compute_gradient_error([x], [[2]], x * x, [2], extra_feed_dict={x: start}) < 1e-6

@@ -237,7 +237,7 @@ const Op& gather_nd_op = define(Op{
           const Tensor &x = call.in[0], &y = call.out[0];
           int64_t batch_dims = call.params[gather_nd_params.batch_dims];
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
-          const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims);
+          const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims, "param ");
           by_size(x.dtype(), [&]<class T>(T*) {
             rows.with_numbers(0, [&](const auto* place) {
               copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>());

@@ -94,20 +94,35 @@ inline NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int
 }
 
 [[noreturn]] inline void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position,
-                                       int64_t depth) {
+                                       int64_t depth, const char* of_what) {
   Scratch<int64_t> flat = integers_in(indices);
-  std::string text;
+  std::string text, place;
   for (int64_t k = 0; k < depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(position * depth + k)]);
-  fail(ErrorKind::invalid_argument, who, ": indices[", position, "] = [", text, "] does not index into param shape ",
-       x);
+  for (int d = indices.rank() - 2; d >= 0; position /= indices.dim(d), --d)
+    place = std::to_string(position % indices.dim(d)) + (place.empty() ? "" : ",") + place;
+  fail(ErrorKind::invalid_argument, who, ": indices[", place, "] = [", text, "] does not index into ", of_what,
+       "shape ", x);
+}
+
+// Updates whose shape is not that of the slices at the indices.
+[[noreturn]] inline void fail_updates(const char* who, const Shape& x, const Shape& indices, const Shape& updates) {
+  const int outer = indices.rank() - 1;
+  if (updates.rank() < outer || !(updates.slice(0, outer) == indices.slice(0, outer)))
+    fail(ErrorKind::invalid_argument, who, ": Dimensions [0,", outer, ") of indices[shape=", indices,
+         "] must match dimensions [0,", outer, ") of updates[shape=", updates,
+         "]: Outer dimensions of indices and update must match");
+  fail(ErrorKind::invalid_argument, who, ": Dimensions [", indices.back(), ",", x.rank(), ") of input[shape=", x,
+       "] must match dimensions [", outer, ",", updates.rank(), ") of updates[shape=", updates,
+       "]: Inner dimensions of output shape must match inner dimensions of updates shape");
 }
 
 // Row numbers of the positions in x seen as [batches, rows, inner].
-inline Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims) {
+inline Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims,
+                         const char* of_what = "") {
   if (n.depth == 1 && batch_dims == 0) {
     Positions rows(indices);
     if (const int64_t outside = rows.first_outside(0, x[0]); outside >= 0)
-      fail_position(who, x, indices, outside, n.depth);
+      fail_position(who, x, indices, outside, n.depth, of_what);
     return rows;
   }
   Scratch<int64_t> rows(n.batches * n.positions);
@@ -119,7 +134,7 @@ inline Positions nd_rows(const char* who, const Shape& x, const Tensor& indices,
         int64_t row = 0;
         for (int64_t d = 0; d < n.depth; ++d) {
           int64_t at = int64_t(*flat++), limit = x[int(d + batch_dims)];
-          if (at < 0 || at >= limit) fail_position(who, x, indices, i, n.depth);
+          if (at < 0 || at >= limit) fail_position(who, x, indices, i, n.depth, of_what);
           row = row * limit + at;
         }
         rows[size_t(i)] = b * per_batch + row;

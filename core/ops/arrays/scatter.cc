@@ -23,8 +23,7 @@ const Op& scatter_nd_op = define(Op{
           Shape shape = call.params.shape(scatter_nd_params.shape);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
           if (!(n.result == call.in[1].shape()))
-            fail(ErrorKind::invalid_argument, "scatter_nd: updates must have the shape ", n.result, "; got ",
-                 call.in[1].shape());
+            fail_updates("scatter_nd", shape, call.in[0].shape(), call.in[1].shape());
           call.returns(call.in[1].dtype(), shape);
         },
     .infer_staged =
@@ -90,10 +89,7 @@ struct Smaller {
 void infer_tensor_scatter(Call& call) {
   const Tensor &x = call.in[0], &indices = call.in[1], &updates = call.in[2];
   NdPlan n = plan_nd(call.name(), x.shape(), indices.shape(), 0);
-  if (!(n.result == updates.shape()))
-    fail(ErrorKind::invalid_argument, call.name(),
-         ": Outer dimensions of indices and update must match: updates must have the shape ", n.result,
-         " for indices of shape ", indices.shape(), " and a tensor of shape ", x.shape(), "; got ", updates.shape());
+  if (!(n.result == updates.shape())) fail_updates(call.name(), x.shape(), indices.shape(), updates.shape());
   if (x.dtype() != updates.dtype())
     fail(ErrorKind::invalid_argument, call.name(), ": updates must have the dtype of the tensor, ", name_of(x.dtype()),
          "; got ", name_of(updates.dtype()));

@@ -28,7 +28,7 @@ def _theoretical(x: Any, y: Any, y_shape: Any, value: np.ndarray, feeds: Any, dx
     for column in range(_reals(weights).size):
         weights = np.zeros(y_shape, y.dtype.as_numpy_dtype)
         _reals(weights)[column] = 1
-        columns.append(_reals(np.array(session.run(dx, {x: value, dy: weights, **feeds}))))
+        columns.append(_reals(np.array(session.run(dx, {**feeds, x: value, dy: weights}))))
     return (
         np.stack(columns, axis=1) if columns else np.zeros([_reals(value).size, 0], x.dtype.real_dtype.as_numpy_dtype)
     )
@@ -43,7 +43,7 @@ def _numeric(x: Any, y: Any, y_shape: Any, value: np.ndarray, feeds: Any, delta:
         for step in (delta, -delta):
             moved = value.copy()
             _reals(moved)[row] += step
-            ends.append(_reals(np.array(session.run(y, {x: moved, **feeds}))))
+            ends.append(_reals(np.array(session.run(y, {**feeds, x: moved}))))
         jacobian[row] = (ends[0] - ends[1]) / (2 * delta)
     return jacobian
 

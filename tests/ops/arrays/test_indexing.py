@@ -97,3 +97,31 @@ def test_padding_of_booleans():
     assert tf.pad([True], [[1, 1]]).numpy().tolist() == [False, True, False]
     assert tf.linalg.diag([True]).numpy().tolist() == [[True]]
     assert tf.linalg.diag_part([[True, False], [True, True]]).numpy().tolist() == [True, True]
+
+
+def test_messages_say_which_index_is_wrong():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0,1\] = \[7\] does not index into param shape"):
+        tf.gather_nd([[1, 2], [3, 4]], [[[0], [7]]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0,1\] = \[9\] does not index into shape \[3\]"):
+        tf.scatter_nd([[[0], [9]]], [[1, 2]], [3])
+    outer = (
+        r"Dimensions \[0,2\) of indices\[shape=\[1,2,1\]\] must match dimensions \[0,2\) of updates\[shape=\[1,3\]\]"
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=outer):
+        tf.scatter_nd([[[0], [1]]], [[1, 2, 3]], [3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Outer dimensions of indices and update must match"):
+        tf.tensor_scatter_nd_add([1, 2, 3], [[[0], [1]]], [[1, 2, 3]])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Dimensions \[1,2\) of input\[shape=\[3,2\]\] must match"
+    ):
+        tf.tensor_scatter_nd_add(tf.zeros([3, 2]), [[0]], tf.zeros([1, 3]))
+
+
+def test_arrays_of_numbers_are_conditions():
+    condition = np.array([1, 0])
+    for f in (tf.where, tf.function(lambda c, x, y: tf.where(condition, x, y))):
+        assert f(condition, 1.0, 2.0).numpy().tolist() == [1.0, 2.0]
+    with pytest.raises(TypeError):
+        tf.where([1, 0], 1.0, 2.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a bool"):
+        tf.where(tf.constant([1, 0]), 1.0, 2.0)
