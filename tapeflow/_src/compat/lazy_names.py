@@ -99,6 +99,35 @@ public_later(
     "tapeflow._src.compat.saved_model.v1_models", "compat.v1.saved_model.load", "compat.v1.saved_model.loader.load"
 )
 public_later(
+    "tapeflow._src.compat.saved_model.v1_builder",
+    *(f"compat.v1.saved_model.{name}" for name in ("Builder", "builder.SavedModelBuilder", "simple_save")),
+)
+_SIGNATURE_CONSTANTS = (
+    "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES", "CLASSIFY_OUTPUT_SCORES",
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS",
+    "REGRESS_METHOD_NAME", "REGRESS_OUTPUTS",
+)  # fmt: skip
+_FILE_CONSTANTS = (
+    "ASSETS_DIRECTORY", "ASSETS_KEY", "DEBUG_DIRECTORY", "DEBUG_INFO_FILENAME_PB", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY",
+    "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "VARIABLES_DIRECTORY",
+    "VARIABLES_FILENAME",
+)  # fmt: skip
+_SIGNATURE_FUNCTIONS = (
+    "build_signature_def", "classification_signature_def", "is_valid_signature", "predict_signature_def",
+    "regression_signature_def",
+)  # fmt: skip
+for _part, _part_names in (
+    ("signature_constants", _SIGNATURE_CONSTANTS),
+    ("constants", _FILE_CONSTANTS),
+    ("tag_constants", ("GPU", "SERVING", "TPU", "TRAINING")),
+    ("signature_def_utils", _SIGNATURE_FUNCTIONS),
+    ("utils", ("build_tensor_info", "get_tensor_from_tensor_info")),
+):
+    public_later(
+        "tapeflow._src.compat.saved_model.v1_signatures",
+        *(f"compat.v1.saved_model.{place}{name}" for name in _part_names for place in ("", f"{_part}.")),
+    )
+public_later(
     "tapeflow._src.compat.saved_model.saved_model",
     *(f"saved_model.{name}" for name in (
         "ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES",
@@ -107,6 +136,9 @@ public_later(
         "REGRESS_OUTPUTS", "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION",
         "SERVING", "TPU", "TRAINING", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "Asset", "LoadOptions",
         "SaveOptions", "contains_saved_model", "load", "save",
+    )),
+    *(f"compat.v1.saved_model.{name}" for name in (
+        "contains_saved_model", "maybe_saved_model_directory", "loader.maybe_saved_model_directory"
     )),
 )  # fmt: skip
 

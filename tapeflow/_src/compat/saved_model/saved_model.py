@@ -195,7 +195,12 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
     return kind(meta_graph, folder).load()
 
 
-@public("saved_model.contains_saved_model")
+@public(
+    "saved_model.contains_saved_model",
+    "compat.v1.saved_model.contains_saved_model",
+    "compat.v1.saved_model.maybe_saved_model_directory",
+    "compat.v1.saved_model.loader.maybe_saved_model_directory",
+)
 def contains_saved_model(export_dir: Any) -> bool:
     """Whether a folder holds a SavedModel.
 

@@ -48,40 +48,62 @@ def export_meta_graph(
     if export_scope is not None:
         raise NotImplementedError("export_meta_graph: `export_scope` is not supported; export the whole graph")
     graph = get_default_graph() if graph is None else graph
-    meta = messages.MetaGraphDef()
+    variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if saver_def is None else []
+    variable_by_name = {v.name.removesuffix(":0"): v for v in variables}
+    meta = meta_graph_of(graph, variable_by_name, collection_list, clear_devices, graph_def)
     if meta_info_def is not None:
-        meta.meta_info_def.CopyFrom(meta_info_def)
-    meta.meta_info_def.tensorflow_version = _VERSION
-    meta.graph_def.CopyFrom(graph.as_graph_def() if graph_def is None else graph_def)
-    variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+        meta.meta_info_def.MergeFrom(meta_info_def)
+        meta.meta_info_def.tensorflow_version = _VERSION
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
-    elif variables:
-        _write_saver(meta, variables)
-    for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
-        if isinstance(key, str):
-            _write_collection(meta, key, graph.get_collection(key))
     if filename is not None:
-        data = _as_text(meta) if as_text else meta.SerializeToString(deterministic=True)
-        write_atomically(os.fspath(filename), data)
+        write_meta_graph(meta, filename, as_text)
     return meta
 
 
-def _as_text(message: Any) -> bytes:
+def meta_graph_of(
+    graph: Any,
+    variable_by_name: dict[str, Any],
+    collection_list: Any = None,
+    clear_devices: bool = False,
+    graph_def: Any = None,
+) -> Any:
+    """The message of a graph with its collections, and with nodes that save these variables."""
+    meta = messages.MetaGraphDef()
+    meta.meta_info_def.tensorflow_version = _VERSION
+    meta.graph_def.CopyFrom(graph.as_graph_def() if graph_def is None else graph_def)
+    if variable_by_name:
+        _write_saver(meta, variable_by_name)
+    for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
+        if isinstance(key, str):
+            _write_collection(meta, key, graph.get_collection(key))
+    for node in meta.graph_def.node if clear_devices else ():
+        node.device = ""
+    return meta
+
+
+def write_meta_graph(message: Any, filename: Any, as_text: bool) -> None:
+    """Writes a message into a file."""
+    data = text_of(message) if as_text else message.SerializeToString(deterministic=True)
+    write_atomically(os.fspath(filename), data)
+
+
+def text_of(message: Any) -> bytes:
+    """A message in protobuf's text format."""
     from google.protobuf import text_format  # only messages in text need it
 
     text: str = text_format.MessageToString(message)
     return text.encode()
 
 
-def _write_saver(meta: Any, variables: list[Any]) -> None:
+def _write_saver(meta: Any, variable_by_name: dict[str, Any]) -> None:
     """The nodes with which `tf.compat.v1.train.Saver` of TensorFlow saves and restores."""
     e = Emitter(False)
     for node in meta.graph_def.node:
         e.reserve(node.name)
     e.prefix = "save/"
     filename = e.constant("model", "string")
-    keys = [v.name.removesuffix(":0") for v in variables]
+    keys, variables = list(variable_by_name), list(variable_by_name.values())
     names = e.constant(np.asarray(keys, object), "string")
     slices = e.constant(np.asarray([""] * len(keys), object), "string")
     dtypes = [v.dtype.base_dtype for v in variables]

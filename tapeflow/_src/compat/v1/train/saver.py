@@ -12,7 +12,7 @@ import numpy as np
 
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.compat.v1.train.meta_graph_export import export_meta_graph
+from tapeflow._src.compat.v1.train.meta_graph_export import export_meta_graph, meta_graph_of, write_meta_graph
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
 from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
@@ -65,6 +65,25 @@ class Saver:
     def build(self) -> None:
         """Decides which variables are saved, if that was deferred."""
         self._variable_by_name = self._build()
+
+    def export_meta_graph(
+        self,
+        filename: Any = None,
+        collection_list: Any = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """The default graph as a `MetaGraphDef`, with nodes that save the variables of this saver."""
+        if export_scope is not None:
+            raise NotImplementedError("export_meta_graph: `export_scope` is not supported; export the whole graph")
+        meta = meta_graph_of(get_default_graph(), self._variable_by_name, collection_list, clear_devices)
+        if filename is not None:
+            write_meta_graph(meta, filename, as_text)
+        return meta
 
     def __repr__(self) -> str:
         return f"<tf.train.Saver of {', '.join(self._variable_by_name) or 'nothing'}>"

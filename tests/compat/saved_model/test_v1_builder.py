@@ -1,0 +1,82 @@
+"""SavedModels of TensorFlow 1's graphs, as `Builder` and `simple_save` write them."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+v1 = tf.compat.v1
+
+
+def written(folder, asset):
+    """A model for serving, and the same graph for training."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 2], name="x")
+        w = v1.get_variable("w", initializer=np.full([2, 1], 3.0, np.float32))
+        y = tf.matmul(x, w, name="y")
+        session.run(w.initializer)
+        builder = v1.saved_model.Builder(folder)
+        signature = v1.saved_model.predict_signature_def({"x": x}, {"y": y})
+        assert v1.saved_model.is_valid_signature(signature)
+        with pytest.raises(AssertionError, match="has not been saved yet"):
+            builder.add_meta_graph(["train"])
+        builder.add_meta_graph_and_variables(
+            session,
+            [v1.saved_model.tag_constants.SERVING],
+            {v1.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: signature},
+            assets_collection=[tf.constant(str(asset))],
+            main_op=v1.tables_initializer(),
+        )
+        builder.add_meta_graph(["train"])
+        with pytest.raises(AssertionError, match="already been saved"):
+            builder.add_meta_graph_and_variables(session, ["serve"])
+        return builder.save()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "words.txt").write_text("a\nb\n")
+    path = written(tmp_path / "model", tmp_path / "words.txt")
+    assert path.decode().endswith("saved_model.pb")
+    return tmp_path / "model"
+
+
+def test_objects_come_of_the_signature(folder):
+    assert v1.saved_model.contains_saved_model(str(folder))
+    model = tf.saved_model.load(folder, tags=["serve"])
+    np.testing.assert_array_equal(model.signatures["serving_default"](x=tf.ones([1, 2]))["y"], [[6.0]])
+    assert (folder / "assets" / "words.txt").read_text() == "a\nb\n"
+
+
+@pytest.mark.parametrize("tag", ["serve", "train"])
+def test_sessions_load_each_graph(folder, tag):
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.saved_model.load(session, [tag], str(folder))
+        np.testing.assert_array_equal(session.run("y:0", {"x:0": np.ones([1, 2])}), [[6.0]])
+
+
+def test_a_folder_with_files_is_refused(folder):
+    with pytest.raises(AssertionError, match="isn't empty"):
+        v1.saved_model.Builder(folder)
+
+
+def test_a_saver_exports_its_own_variables(tmp_path):
+    with tf.Graph().as_default():
+        a, _ = v1.get_variable("a", [2]), v1.get_variable("b", [3])
+        saver = v1.train.Saver([a])
+        meta = saver.export_meta_graph(str(tmp_path / "graph.meta"), clear_devices=True)
+    restored = next(node for node in meta.graph_def.node if node.op == "RestoreV2")
+    assert len(restored.attr["dtypes"].list.type) == 1
+    assert (tmp_path / "graph.meta").read_bytes() == meta.SerializeToString(deterministic=True)
+
+
+def test_signatures_of_other_kinds():
+    with tf.Graph().as_default():
+        examples, scores = v1.placeholder(tf.string, [None]), v1.placeholder(tf.float32, [None, 2])
+        for made in (
+            v1.saved_model.classification_signature_def(examples, None, scores),
+            v1.saved_model.regression_signature_def(examples, scores),
+        ):
+            assert v1.saved_model.is_valid_signature(made)
+        with pytest.raises(ValueError, match="must be of type string"):
+            v1.saved_model.regression_signature_def(scores, scores)
