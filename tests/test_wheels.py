@@ -64,3 +64,23 @@ def test_large_wheel_is_refused(tmp_path):
     path.write_bytes(bytes(checks.LARGEST + 1))
     with pytest.raises(checks.WheelError, match="6,000,001 bytes"):
         checks.check_size(path)
+
+
+def test_a_given_command_tests_a_wheel_of_another_processor(tmp_path, monkeypatch):
+    for name in ("tests", "examples"):
+        (tmp_path / "source" / name).mkdir(parents=True)
+    commands = []
+    monkeypatch.setattr(checks.subprocess, "run", lambda command, **options: commands.append(([*command], options)))
+    assert checks.check_work(make(tmp_path), ARM, tmp_path / "source", ["qemu", "python3.14"])
+    (install, _), (imported, options), *examples, (tests, _) = commands
+    assert install[install.index("--python-version") + 1] == "3.14"
+    assert "manylinux_2_28_aarch64" in install and "manylinux2014_aarch64" in install
+    assert imported == ["qemu", "python3.14", "-c", checks.TRY]
+    assert options["env"]["PYTHONPATH"] == str(install[install.index("--target") + 1])
+    assert [command[:5] for command, _ in examples] == [["qemu", "python3.14", "-m", "tapeflow", "run"]] * 3
+    assert tests[:5] == ["qemu", "python3.14", "-m", "pytest", "-q"]
+
+
+def test_a_wheel_that_cannot_run_here_is_not_tested(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "interpreter", lambda python: None)
+    assert not checks.check_work(make(tmp_path), ARM, tmp_path)
