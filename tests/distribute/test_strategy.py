@@ -386,3 +386,20 @@ def test_processes_that_do_not_find_each_other_are_refused():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1
     assert "was started as 2 processes, but each of them is alone" in done.stderr
+
+
+def test_clusters_as_messages():
+    spec = tf.train.ClusterSpec({"worker": ["a:1", "b:1"], "ps": {2: "c:1"}})
+    message = spec.as_cluster_def()
+    assert [job.name for job in message.job] == ["ps", "worker"]
+    assert dict(message.job[0].tasks) == {2: "c:1"}
+    assert tf.train.ClusterSpec(message) == spec
+    assert spec.as_dict() == {"worker": ["a:1", "b:1"], "ps": {2: "c:1"}}
+
+
+def test_settings_of_sessions_are_left_alone():
+    config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+    strategy = tf.distribute.get_strategy()
+    strategy.configure(config)
+    changed = strategy.update_config_proto(config)
+    assert changed == config and changed is not config

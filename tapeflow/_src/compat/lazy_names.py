@@ -86,11 +86,12 @@ public_later(
     "tapeflow._src.io.protos.public_messages",
     *(f"{prefix}train.{name}" for prefix in ("", "compat.v1.") for name in (
         "BytesList", "FloatList", "Int64List", "Feature", "Features", "FeatureList", "FeatureLists", "Example",
-        "SequenceExample",
+        "SequenceExample", "ClusterDef", "JobDef", "ServerDef",
     )),
     *(f"compat.v1.{name}" for name in (
         "AttrValue", "NameAttrList", "NodeDef", "GraphDef", "MetaGraphDef", "TensorInfo", "SummaryMetadata",
-        "HistogramProto", "Summary", "Event",
+        "HistogramProto", "Summary", "Event", "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions",
+        "RunOptions", "RunMetadata",
     )),
 )  # fmt: skip
 public_later("tapeflow._src.compat.onnx.exporting", "experimental.to_onnx")

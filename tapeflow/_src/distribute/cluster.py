@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src.distribute.communicator import Communicator
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 
 
@@ -23,6 +24,8 @@ class ClusterSpec:
     def __init__(self, cluster: Any) -> None:
         if isinstance(cluster, ClusterSpec):
             cluster = cluster._tasks
+        elif getattr(getattr(cluster, "DESCRIPTOR", None), "name", "") == "ClusterDef":
+            cluster = {job.name: dict(job.tasks) for job in cluster.job}
         if not isinstance(cluster, Mapping):
             raise TypeError(
                 "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
@@ -35,8 +38,16 @@ class ClusterSpec:
     jobs = property(lambda self: sorted(self._tasks), doc="The names of the jobs.")
 
     def as_dict(self) -> dict[str, Any]:
-        """The addresses by job."""
-        return {job: [tasks[i] for i in sorted(tasks)] for job, tasks in self._tasks.items()}
+        """The addresses by job: a list if tasks are numbered from 0 on, otherwise a dictionary."""
+        return {
+            job: [tasks[i] for i in sorted(tasks)] if set(tasks) == set(range(len(tasks))) else dict(tasks)
+            for job, tasks in self._tasks.items()
+        }
+
+    def as_cluster_def(self) -> Any:
+        """The cluster as a `tf.train.ClusterDef`."""
+        jobs = [messages.JobDef(name=job, tasks=self._tasks[job]) for job in self.jobs]
+        return messages.ClusterDef(job=jobs)
 
     def _job(self, name: str) -> dict[int, str]:
         if name not in self._tasks:

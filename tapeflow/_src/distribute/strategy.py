@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import deepcopy
 from itertools import count
 from typing import Any
 
@@ -230,6 +231,15 @@ class Strategy:
     def _at_first_device(self) -> AbstractContextManager[None]:
         """Variables and values of a strategy with one replica are on its device; processor 0 needs no name."""
         return self._at_replica(0) if self._processors[0] else nullcontext()
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Prepares for sessions of TensorFlow 1: nothing has to be, as they run in this process."""
+
+    def update_config_proto(self, config_proto: Any) -> Any:
+        """A copy of the settings of a session, as the strategy needs them: no setting depends on it."""
+        return deepcopy(config_proto)
 
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
         """Calls `fn` in each replica, with its parts of the arguments; gives the results of this process's replicas."""

@@ -130,3 +130,16 @@ def test_modules_of_ragged_operations():
     assert inner("ops.ragged.ragged_math_ops").segment_sum(ragged, [0, 0], 1).to_list() == [[4, 2]]
     kind = inner("ops.ragged.ragged_tensor").RaggedTensorType("int64", 2)
     assert (kind.dtype, kind.ragged_rank) == (tf.int64, 2)
+
+
+def test_values_of_strategies():
+    values = inner("distribute.values")
+    pair = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with pair.scope():
+        v = tf.Variable(1.0)
+        total = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
+    assert type(v) is values.MirroredVariable and isinstance(v, values.DistributedVariable)
+    assert type(total) is values.SyncOnReadVariable
+    assert isinstance(pair.run(lambda: tf.constant(1.0)), values.PerReplica)
+    resolvers = inner("distribute.cluster_resolver")
+    assert resolvers.SimpleClusterResolver is tf.distribute.cluster_resolver.SimpleClusterResolver

@@ -1,4 +1,4 @@
-"""TensorFlow's messages as classes of Google's protobuf, made from `schema.py` when one is first needed.
+"""TensorFlow's messages as classes of Google's protobuf, made from the schemas beside this when one is first needed.
 
 They live in a descriptor pool of their own: a TensorFlow in the same process has classes of the same names in the
 default pool, and the two never meet. `from ...protos import messages`, then `messages.GraphDef()`.
@@ -11,6 +11,7 @@ import functools
 from typing import Any
 
 from tapeflow._src.io.protos.schema import SCHEMA
+from tapeflow._src.io.protos.session_schema import SESSION_SCHEMA
 
 _PACKAGE = "tensorflow"
 _SCALARS = {
@@ -67,7 +68,9 @@ def _pool() -> Any:
     for known in (any_pb2, wrappers_pb2):
         pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
         file.dependency.append(known.DESCRIPTOR.name)
-    _Reader(file).read(SCHEMA)
+    reader = _Reader(file)
+    reader.read(SCHEMA)
+    reader.read(SESSION_SCHEMA)
     pool.AddSerializedFile(file.SerializeToString())
     return pool
 

@@ -14,11 +14,11 @@ def _publish(name: str, doc: str, *paths: str) -> Any:
     return public(*paths)(cls)
 
 
-def _of_examples(name: str, doc: str) -> None:
+def _in_train(name: str, doc: str) -> None:
     _publish(name, doc, f"train.{name}", f"compat.v1.train.{name}")
 
 
-_of_examples(
+_in_train(
     "BytesList",
     """A list of byte strings.
 
@@ -26,7 +26,7 @@ _of_examples(
     [b'a']
     """,
 )
-_of_examples(
+_in_train(
     "FloatList",
     """A list of numbers, float32 on the wire.
 
@@ -34,7 +34,7 @@ _of_examples(
     [1.5]
     """,
 )
-_of_examples(
+_in_train(
     "Int64List",
     """A list of integers.
 
@@ -42,7 +42,7 @@ _of_examples(
     [1, 2]
     """,
 )
-_of_examples(
+_in_train(
     "Feature",
     """One of the three lists.
 
@@ -50,7 +50,7 @@ _of_examples(
     'int64_list'
     """,
 )
-_of_examples(
+_in_train(
     "Features",
     """Features by name.
 
@@ -60,7 +60,7 @@ _of_examples(
     ['a']
     """,
 )
-_of_examples(
+_in_train(
     "FeatureList",
     """Features one after the other.
 
@@ -68,7 +68,7 @@ _of_examples(
     1
     """,
 )
-_of_examples(
+_in_train(
     "FeatureLists",
     """Lists of features by name.
 
@@ -76,7 +76,7 @@ _of_examples(
     ['a']
     """,
 )
-_of_examples(
+_in_train(
     "Example",
     """One element of a data set: its features by name.
 
@@ -86,7 +86,7 @@ _of_examples(
     True
     """,
 )
-_of_examples(
+_in_train(
     "SequenceExample",
     """One sequence of a data set: features of the whole, and lists of features, by name.
 
@@ -187,4 +187,84 @@ _publish(
     3
     """,
     "compat.v1.Event",
+)
+_publish(
+    "ConfigProto",
+    """Settings of a session. `operation_timeout_in_ms` ends runs that wait too long; the others change nothing here.
+
+    >>> config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+    >>> config.gpu_options.allow_growth = True
+    >>> tf.compat.v1.ConfigProto.FromString(config.SerializeToString()) == config
+    True
+    """,
+    "compat.v1.ConfigProto",
+)
+_publish(
+    "GPUOptions",
+    """Settings of graphics processors, which are kept and change nothing here.
+
+    >>> tf.compat.v1.GPUOptions(allow_growth=True).allow_growth
+    True
+    """,
+    "compat.v1.GPUOptions",
+)
+_publish(
+    "GraphOptions",
+    """Settings of how graphs are rewritten, which are kept and change nothing here.
+
+    >>> tf.compat.v1.GraphOptions(infer_shapes=True).infer_shapes
+    True
+    """,
+    "compat.v1.GraphOptions",
+)
+_publish(
+    "OptimizerOptions",
+    """Settings of how graphs are optimized, which are kept and change nothing here.
+
+    >>> tf.compat.v1.OptimizerOptions(opt_level=tf.compat.v1.OptimizerOptions.L0).opt_level
+    -1
+    """,
+    "compat.v1.OptimizerOptions",
+)
+_publish(
+    "RunOptions",
+    """Settings of one run. `timeout_in_ms` ends a run that waits too long; the others change nothing here.
+
+    >>> tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE).trace_level
+    3
+    """,
+    "compat.v1.RunOptions",
+)
+_publish(
+    "RunMetadata",
+    """What a run tells about itself: sessions leave it as it is.
+
+    >>> len(tf.compat.v1.RunMetadata().step_stats.dev_stats)
+    0
+    """,
+    "compat.v1.RunMetadata",
+)
+_in_train(
+    "ClusterDef",
+    """The jobs of a cluster.
+
+    >>> tf.train.ClusterDef(job=[tf.train.JobDef(name="worker", tasks={0: "a:1"})]).job[0].tasks[0]
+    'a:1'
+    """,
+)
+_in_train(
+    "JobDef",
+    """A job of a cluster: the addresses of its tasks by number.
+
+    >>> dict(tf.train.JobDef(name="worker", tasks={0: "a:1"}).tasks)
+    {0: 'a:1'}
+    """,
+)
+_in_train(
+    "ServerDef",
+    """A task of a cluster.
+
+    >>> tf.train.ServerDef(job_name="worker", task_index=1).task_index
+    1
+    """,
 )

@@ -254,10 +254,6 @@ message SourceMetadata
   1 writer string
 message TaggedRunMetadata
   1 tag string; 2 run_metadata bytes
-message RunMetadata
-  3 partition_graphs GraphDef*; 4 function_graphs RunMetadata.FunctionGraphs*
-message RunMetadata.FunctionGraphs
-  1 partition_graphs GraphDef*; 2 pre_optimization_graph GraphDef; 3 post_optimization_graph GraphDef
 message BytesList
   1 value bytes*
 message FloatList

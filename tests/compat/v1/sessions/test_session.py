@@ -130,6 +130,24 @@ def test_configuration_is_accepted(graph):
     with tf.Session(config=config) as session:
         assert tf.get_default_session() is session
         assert session.run(tf.constant(1)) == 1
+        assert [(device.device_type, device.name[-5:]) for device in session.list_devices()] == [("CPU", "CPU:0")]
+
+
+def test_settings_are_messages(graph):
+    from google.protobuf import text_format
+
+    config = tf.ConfigProto(device_count={"GPU": 0}, gpu_options=tf.GPUOptions(allow_growth=True))
+    config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    other = tf.ConfigProto(log_device_placement=True)
+    other.MergeFrom(config)
+    assert other.gpu_options.allow_growth and other.HasField("graph_options") and not other.HasField("rpc_options")
+    assert text_format.Parse(text_format.MessageToString(config), tf.ConfigProto()) == config
+    with pytest.raises(ValueError, match='no "allow_sft_placement" field'):
+        tf.ConfigProto(allow_sft_placement=True)
+    with pytest.raises(AttributeError):
+        config.gpu_option.allow_growth = True
+    with pytest.raises(TypeError, match=r'must be a tf\.ConfigProto, but got "dict"'):
+        tf.Session(config={"allow_soft_placement": True})
 
 
 def test_operations_of_one_run_go_in_program_order(graph):

@@ -23,23 +23,48 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     training,
 )
 from tapeflow._src.compat.v1 import lookup
-from tapeflow._src.compat.v1.sessions.session import RewriterConfig
 from tapeflow._src.compat.v1.variables.variable_scope import default_variable_store, with_variable_store
+from tapeflow._src.distribute import values, variables
 from tapeflow._src.distribute.input import DistributedDataset
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import find_public
 from tapeflow._src.types.trackable import NoDependency
 
+_cluster_resolvers = {
+    name: find_public(f"distribute.cluster_resolver.{name}")
+    for name in ("ClusterResolver", "SimpleClusterResolver", "SlurmClusterResolver", "TFConfigClusterResolver")
+}
+
+_MESSAGES_BY_MODULE = {
+    "framework.step_stats": ["AllocatorMemoryUsed", "DeviceStepStats", "MemoryStats", "NodeExecStats", "StepStats"],
+    "protobuf.cluster": ["ClusterDef", "JobDef"],
+    "protobuf.config": [
+        *("CallableOptions", "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RPCOptions"),
+        *("RunMetadata", "RunOptions", "SessionMetadata", "TensorConnection", "ThreadPoolOptionProto"),
+    ],
+    "protobuf.rewriter_config": ["AutoParallelOptions", "RewriterConfig", "ScopedAllocatorOptions", "VerifierConfig"],
+    "protobuf.tensorflow_server": ["ServerDef"],
+}
+
 names_by_path: dict[str, dict[str, Any]] = {
-    "core.protobuf.config_pb2": {"CallableOptions": placement.CallableOptions},
-    "core.protobuf.rewriter_config_pb2": {"RewriterConfig": RewriterConfig},
+    **{
+        f"core.{module}_pb2": {name: messages.message_class(name) for name in names}
+        for module, names in _MESSAGES_BY_MODULE.items()
+    },
     "python.checkpoint.checkpoint": {
         name: getattr(tracking, name)
         for name in ("add_variable", "gather_initializers", "list_objects", "streaming_restore")
     },
     **{f"python.data.ops.{module}": names for module, names in dataset_kinds.names_by_module.items()},
+    "python.distribute.cluster_resolver": _cluster_resolvers,
     "python.distribute.distribute_utils": {"cache_variable_reads": contextlib.nullcontext},
     "python.distribute.input_lib": {"DistributedDataset": DistributedDataset},
     "python.distribute.input_ops": {"auto_shard_dataset": placement.auto_shard_dataset},
+    "python.distribute.values": {
+        **{name: getattr(values, name) for name in ("DistributedValues", "DistributedVariable", "Mirrored")},
+        **{name: getattr(values, name) for name in ("PerReplica", "PerReplicaSpec")},
+        **{name: getattr(variables, name) for name in ("MirroredVariable", "SyncOnReadVariable")},
+    },
     "python.eager.context": {
         "get_config": placement.get_config,
         "get_device_name": contexts.get_device_name,

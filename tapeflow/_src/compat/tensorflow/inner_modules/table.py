@@ -118,9 +118,6 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     }
     | {"DT_HALF": 19, "DT_FLOAT": 1, "DT_DOUBLE": 2},
     "core.framework.versions_pb2": {"VersionDef": messages.VersionDef},
-    "core.protobuf.config_pb2": {
-        name: find_public(f"compat.v1.{name}") for name in ["ConfigProto", "GPUOptions", "RunMetadata", "RunOptions"]
-    },
     "core.util.event_pb2": {"Event": messages.Event},
     "python.autograph.pyct.transformer": {"Base": Transformer},
     "python.data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
@@ -357,17 +354,13 @@ _WITHOUT_NAMES = [
     "core.framework.function_pb2",
     "core.framework.graph_debug_info_pb2",
     "core.framework.op_def_pb2",
-    "core.framework.step_stats_pb2",
     "core.framework.variable_pb2",
     "core.function.capture.capture_container",
     "core.function.polymorphism.function_type",
     "core.function.trace_type",
-    "core.protobuf.cluster_pb2",
     "core.protobuf.meta_graph_pb2",
-    "core.protobuf.rewriter_config_pb2",
     "core.protobuf.saver_pb2",
     "core.protobuf.struct_pb2",
-    "core.protobuf.tensorflow_server_pb2",
     "python.autograph.pyct.common_transformers.anf",
     "python.framework.test_ops",
     "python.pywrap_tfe",

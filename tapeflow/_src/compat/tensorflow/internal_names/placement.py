@@ -18,30 +18,6 @@ def get_config() -> Any:
     return find_public("compat.v1.ConfigProto")()
 
 
-class _Link:
-    """A tensor whose value is fed to another one."""
-
-    from_tensor = to_tensor = ""
-
-
-class _Links(list[_Link]):
-    def add(self) -> _Link:
-        """A new link at the end."""
-        self.append(_Link())
-        return self[-1]
-
-
-class CallableOptions:
-    """What a function that runs a graph takes, computes and gives, by names."""
-
-    def __init__(self) -> None:
-        self.feed: list[str] = []
-        self.fetch: list[str] = []
-        self.target: list[str] = []
-        self.tensor_connection = _Links()
-        self.run_options = find_public("compat.v1.RunOptions")()
-
-
 def no_devices() -> list[Any]:
     """Devices that were added to the library: none."""
     return []

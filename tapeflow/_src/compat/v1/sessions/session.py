@@ -6,7 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
@@ -15,9 +15,19 @@ from tapeflow._src.compat.v1.queues.queue_contents import deadline
 from tapeflow._src.compat.v1.sessions.fetches import Fetches, PreparedRun, feeds_of
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import OpError
+
+
+class _DeviceAttributes(NamedTuple):
+    """A device of a session."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
 
 
 @public("compat.v1.get_default_session")
@@ -42,6 +52,8 @@ class Session:
     def __init__(self, target: str = "", graph: Any = None, config: Any = None) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"')
+        if config is not None and not isinstance(config, messages.ConfigProto):
+            raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
         self._graph = graph if graph is not None else get_default_graph()
         self._target, self._config = target, config
         self._closed = False
@@ -60,7 +72,7 @@ class Session:
 
     def list_devices(self) -> list[Any]:
         """The devices of the session: the processor."""
-        return [_Message(name="/job:localhost/replica:0/task:0/device:CPU:0", device_type="CPU")]
+        return [_DeviceAttributes("/job:localhost/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 1)]
 
     # ---- running
 
@@ -122,7 +134,7 @@ class Session:
         if options is None and self._config is None:
             return None
         for settings, name in ((options, "timeout_in_ms"), (self._config, "operation_timeout_in_ms")):
-            if settings is not None and settings.HasField(name) and getattr(settings, name) > 0:
+            if settings is not None and getattr(settings, name) > 0:
                 result: float | None = time.monotonic() + getattr(settings, name) / 1000.0
                 return result
         return None
@@ -301,69 +313,3 @@ class InteractiveSession(Session):
         if self._context is not None:
             self._context.__exit__(None, None, None)
             self._context = None
-
-
-class _Message:
-    """Settings that are accepted and kept, under any name; nothing depends on them."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.__dict__.update(kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = self.__dict__[name] = _Message()
-        return value
-
-    def HasField(self, name: str) -> bool:  # noqa: N802  the name of protocol buffers
-        """Whether it was set."""
-        return name in self.__dict__
-
-
-@public("compat.v1.ConfigProto")
-class ConfigProto(_Message):
-    """Settings of a session: accepted, and without effect.
-
-    >>> config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
-    >>> config.gpu_options.allow_growth = True
-    """
-
-
-@public("compat.v1.GraphOptions")
-class GraphOptions(_Message):
-    """Settings of how graphs are rewritten: accepted, and without effect.
-
-    >>> options = tf.compat.v1.GraphOptions(infer_shapes=True)
-    """
-
-
-class RewriterConfig(_Message):
-    """Which rewrites of graphs run: accepted, and without effect."""
-
-    DEFAULT, ON, OFF, AGGRESSIVE = range(4)
-
-
-@public("compat.v1.GPUOptions")
-class GPUOptions(_Message):
-    """Settings of graphics processors: accepted, and without effect.
-
-    >>> options = tf.compat.v1.GPUOptions(allow_growth=True)
-    """
-
-
-@public("compat.v1.RunOptions")
-class RunOptions(_Message):
-    """Settings of one run: accepted, and without effect.
-
-    >>> options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
-    """
-
-    NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
-
-
-@public("compat.v1.RunMetadata")
-class RunMetadata(_Message):
-    """The metadata of a run: empty.
-
-    >>> metadata = tf.compat.v1.RunMetadata()
-    """
