@@ -44,6 +44,7 @@ class AppliedGradients:
         self._uses: dict[int, int] = {}  # in how many steps each of them was used
         self._looks: dict[tuple[str, int], int] = {}  # at how many steps, by line
         self._objects: dict[tuple[str, int], list[Any]] = {}  # by line, the optimizers that applied gradients there
+        self._taken_in_turn: set[tuple[str, int]] = set()  # lines that come back to an optimizer
         self._steps = 0
         self._by_hand = ChangesByHand(report)
         assignments.on_change = self._by_hand.see_change
@@ -109,6 +110,8 @@ class AppliedGradients:
         objects = self._objects.setdefault(place, [])
         if len(objects) < 20 and not any(o is optimizer for o in objects):
             objects.append(optimizer)
+        elif any(o is optimizer for o in objects[:-1]):
+            self._taken_in_turn.add(place)
         for gradient, given in pairs:
             variable = variable_behind(given)
             if gradient is None or not isinstance(variable, _core.Variable):
@@ -136,7 +139,7 @@ class AppliedGradients:
         """Each step has an optimizer of its own, which has forgotten the steps before."""
         found = []
         for place, objects in self._objects.items():
-            if len(objects) < 4:
+            if len(objects) < 4 or place in self._taken_in_turn:
                 continue
             kind = type(objects[0]).__name__
             stateless = kind == "SGD" and not getattr(objects[0], "momentum", 0)

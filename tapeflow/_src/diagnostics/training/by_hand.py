@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.program import user_frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.assignments import dot, norm
 from tapeflow._src.diagnostics.variable_names import name_of_variable
@@ -68,7 +69,7 @@ class ChangesByHand:
         for variable, place in [about for key, about in self._along.items() if key in self._applied]:
             self._counts[place] = self._counts.get(place, 0) + 1
             if self._counts[place] == _FEWEST:
-                name = name_of_variable(variable, [])
+                name = name_of_variable(variable, user_frames())
                 self._report(
                     Finding(
                         "applied-twice", "severe",

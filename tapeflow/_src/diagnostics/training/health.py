@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -352,6 +353,11 @@ class Course:
     def _zeros(self) -> Iterator[Finding]:
         zero = [v for v in self.variables.values() if not v.sparse and v.calls >= 3 and v.zero_steps == v.calls]
         dead = [v for v in zero if v.activation is not None and "relu" in v.activation[0]]
+        fires = not any(v.silent_units == 1.0 for v in dead)
+        if zero and fires and self._is_solved(len(self.losses)):  # a margin that all examples keep, or a factor of zero
+            what = f"the loss is zero in all {len(self.losses)} steps, and so are the gradients"
+            yield replace(self._dead(zero[0], 1.0), kind="zero-gradient", severity="hint", message=what)
+            return
         silent = [v for v in dead if v.silent_units == 1.0]
         for v in silent[:1] or dead or zero:  # what lies before and behind dead units gets nothing either
             yield self._dead(v, 1.0)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tapeflow._src import primitives
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
 from tapeflow._src.diagnostics.training.activations import DIVISIONS, constant, moves_elements
@@ -40,7 +41,7 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
             wrong, what = True, "a log-likelihood, which is to be large, stands in the loss without a minus"
         elif name in _ERRORS or _is_squared_error(flow, step):
             wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
-        elif name in _LIKELIHOODS and root is not None and (name != "log" or _is_probability(flow, step.inputs[0])):
+        elif name in _LIKELIHOODS and _is_likelihood(flow, step, root is not None):
             wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
         else:
             continue
@@ -151,14 +152,27 @@ def _is_error(flow: Flow, step: Step) -> bool:
     return data and step.output_shapes != [()]
 
 
-def _is_probability(flow: Flow, value: int) -> bool:
-    """Whether a value is, or holds a part of, what a softmax or sigmoid gave; not its complement, nor a ratio."""
+def _is_likelihood(flow: Flow, step: Step, is_scaled: bool) -> bool:
+    """Whether a logarithm is that of probabilities: of labels, if no factor such as a label stands before it."""
+    if step.short_name != "log":
+        return is_scaled
+    return _is_probability(flow, step.inputs[0], not is_scaled)
+
+
+def _is_probability(flow: Flow, value: int, of_labels: bool) -> bool:
+    """Whether a value is, or holds a part of, what a softmax or sigmoid gave; not its complement, nor a ratio.
+
+    With `of_labels`, labels must have chosen them: by positions, or by a product with data.
+    """
     for _ in range(8):
         step = flow.maker.get(value)
         if step is None or not step.inputs:
             return False
         if step.short_name in _PROBABILITIES:
-            return True
+            return not of_labels
+        data = any(_is_constant(flow, v) and constant(flow, v) is None for v in step.inputs[1:] + step.inputs[:1])
+        if step.short_name in primitives.indexing_functions or (step.short_name in ("multiply", "mul") and data):
+            of_labels = False
         if not moves_elements(step) and step.short_name not in _REDUCES | _SUMS | _BOUNDS:
             return False
         made = [v for v in step.inputs if not _is_constant(flow, v)]

@@ -59,9 +59,11 @@ def _broadcast(flow: Flow, step: Step) -> Iterator[Finding]:
     name = step.short_name
     makers = [flow.maker.get(value) for value in step.inputs]
     of_log = any(m is not None and m.short_name in ("log", "log1p", "log_sigmoid") for m in makers)
-    if name not in _DIFFERENCES and not (name == "multiply" and (of_log or _labels_times_predictions(flow, step))):
+    if name not in _DIFFERENCES and not (name == "multiply" and (of_log or _is_summed(flow, step))):
         return
-    if _is_variable(flow, step.inputs[0 if len(a) < len(b) else 1]) or _have_one_root(flow, step):
+    product_of_variable = name == "multiply" and any(_is_variable(flow, v) for v in step.inputs)
+    shorter = step.inputs[0 if len(a) < len(b) else 1]
+    if product_of_variable or _is_variable(flow, shorter) or _have_one_root(flow, step):
         return
     longer = a if len(a) > len(b) else b
     made = _shape((longer[0], *longer[:-1]))
@@ -93,20 +95,6 @@ def _have_one_root(flow: Flow, step: Step) -> bool:
     return roots[0] == roots[1]
 
 
-def _labels_times_predictions(flow: Flow, step: Step) -> bool:
-    """Data times the result of a layer, all of it added up at once: no outer product that something goes on with."""
-    made = [flow.maker.get(value) for value in step.inputs]
-    records = [m is not None and m.event == "record" for m in made]
-    if records.count(True) != 1:
-        return False
-    layer: Step | None = made[records.index(True)]
-    for _ in range(5):
-        if layer is None or layer.short_name in ("matmul", "conv2d", "tensordot", "mat_mul"):
-            break
-        layer = flow.maker.get(layer.inputs[0]) if layer.inputs else None
-    return layer is not None and layer.short_name in ("matmul", "tensordot") and _is_summed(flow, step)
-
-
 def _is_summed(flow: Flow, step: Step) -> bool:
     """Whether a matrix is reduced to a number by the next operation that is not elementwise."""
     outputs, shape = step.outputs, step.output_shapes[0]
@@ -117,7 +105,8 @@ def _is_summed(flow: Flow, step: Step) -> bool:
         following = edges[0].step
         if following.short_name in ("reduce_mean", "reduce_sum", "mean", "sum"):
             return following.output_shapes == [()]
-        if following.output_shapes != [shape]:
+        matrices = {v for v, s in zip(following.inputs, following.input_shapes) if s == shape}
+        if following.output_shapes != [shape] or len(matrices) > 1:  # another matrix: such a shape was meant
             return False
         outputs = following.outputs
     return False
@@ -229,7 +218,11 @@ def _elements(shape: Any) -> int:
 def _softmax_axis(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding]:
     """A softmax over the batch, or over one class. Over another axis than the last it runs between two transposes."""
     shape = step.input_shapes[0] if step.input_shapes else None
-    if step.short_name != "softmax" or shape is None or len(shape) != 2:
+    if shape is None or len(shape) != 2:
+        return
+    if step.short_name in DIVISIONS and _is_over_columns(flow, step):
+        yield _over_the_batch(shape, step.place)
+    if step.short_name != "softmax":
         return
     before = flow.maker.get(step.inputs[0]) if step.inputs else None
     turned = before is not None and before.short_name == "transpose" and before.place == step.place
@@ -237,20 +230,35 @@ def _softmax_axis(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding
     if classes == 1 and not turned and (rows or 0) > 1:
         what, remedy = "a softmax over one class is 1 for every input, and its gradient is zero", "Use a sigmoid."
     elif turned and classes and classes > 1 and rows and rows > 1 and _reaches(flow, step, _LOG_LOSSES):
-        what = "this softmax goes over the batch, not over the classes: its columns add up to 1, not its rows"
-        remedy = "tf.nn.softmax(logits, axis=-1)"
+        yield _over_the_batch(shape, line_of(flow, _transposed_back(flow, step), "softmax", lines))
+        return
     else:
         return
-    last = _transposed_back(flow, step) if turned else step
+    place = line_of(flow, step, "softmax", lines)
     yield Finding(
+        "softmax-axis", "severe", what, *place, evidence={"shape": list(shape)}, remedy=remedy, confidence=0.85
+    )
+
+
+def _over_the_batch(shape: Any, place: tuple[str, int]) -> Finding:
+    return Finding(
         "softmax-axis",
         "severe",
-        what,
-        *line_of(flow, last, "softmax", lines),
+        "this softmax goes over the batch, not over the classes: its columns add up to 1, not its rows",
+        *place,
         evidence={"shape": list(shape)},
-        remedy=remedy,
+        remedy="tf.nn.softmax(logits, axis=-1)",
         confidence=0.85,
     )
+
+
+def _is_over_columns(flow: Flow, step: Step) -> bool:
+    """Whether `exp(x) / sum(exp(x))` has sums over the first dimension, and a logarithm behind it."""
+    if len(step.input_shapes) != 2 or activation_of(flow, step) != "softmax":
+        return False
+    (rows, classes), sums = step.input_shapes
+    by_column = sums is not None and tuple(sums) in ((classes,), (1, classes)) and rows != classes
+    return by_column and min(rows, classes) > 1 and _reaches(flow, step, _LOG_LOSSES)
 
 
 def _transposed_back(flow: Flow, step: Step) -> Step:

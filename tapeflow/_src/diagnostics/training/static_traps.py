@@ -149,8 +149,8 @@ def _integer_pixels(tree: ast.AST, file: str) -> Iterator[Finding]:
 
 
 _SHARES = re.compile(
-    r"weight|ratio|frac|share|prob|scale|coef|percent|factor|progress|anneal|decay|momentum"
-    r"|(^|_)(alpha|beta|gamma|lam|lambda|lambd|tau|temperature|temp|eps|epsilon|rate|lr|mix)(_|$)", re.IGNORECASE,
+    r"weight|ratio|frac|share|prob|scale|coef|anneal|momentum|(learning|dropout|drop)_rate"
+    r"|(^|_)(alpha|beta|gamma|lam|lambda|lambd|tau|temperature|eps|epsilon|lr|mix)(_|$)", re.IGNORECASE,
 )  # fmt: skip
 _SIZES = re.compile(r"num|count|size|dim|step|height|width|shape|index|idx", re.IGNORECASE)
 
@@ -158,19 +158,40 @@ _SIZES = re.compile(r"num|count|size|dim|step|height|width|shape|index|idx", re.
 def _integer_shares(tree: ast.AST, file: str) -> Iterator[Finding]:
     """`class_weight = counts // total`: a share that loses its fraction."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp | ast.Call):
+        if not isinstance(node, ast.Assign):
             continue
         names = [ast.unparse(t) for t in node.targets]
-        value = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else node.value
-        divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
-        if divided and all(_SHARES.search(n) and not _SIZES.search(n) for n in names):
-            yield Finding(
-                "integer-division",
-                "warning",
-                f"`{ast.unparse(value)}` drops the fraction, and `{names[0]}` is to be a share",
-                file,
-                node.lineno,
-                evidence={"expression": ast.unparse(value)},
-                remedy=ast.unparse(value).replace("//", "/"),
-                confidence=0.7,
-            )
+        if not all(_SHARES.search(n) and not _SIZES.search(n) for n in names):
+            continue
+        for value in _elements(node.value):
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv) and not _is_exact(value):
+                yield Finding(
+                    "integer-division",
+                    "warning",
+                    f"`{ast.unparse(value)}` drops the fraction, and `{names[0]}` is to be a share",
+                    file,
+                    value.lineno,
+                    evidence={"expression": ast.unparse(value)},
+                    remedy=ast.unparse(value).replace("//", "/"),
+                    confidence=0.7,
+                )
+
+
+def _elements(value: ast.expr) -> list[ast.expr]:
+    """What an expression gives or holds: the elements of a list or dictionary, the argument of a conversion."""
+    match value:
+        case ast.Call(args=[first, *_]):
+            return _elements(first)
+        case ast.DictComp(value=element) | ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
+            return [element]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Dict(values=elements):
+            return list(elements)
+    return [value]
+
+
+def _is_exact(division: ast.BinOp) -> bool:
+    """Whether two literals divide without a remainder."""
+    match division.left, division.right:
+        case ast.Constant(value=int(a)), ast.Constant(value=int(b)):
+            return b != 0 and a % b == 0
+    return False
