@@ -386,3 +386,10 @@ def test_a_window_may_be_larger_than_its_input(length, size, stride, dilation):
     mean = tf.nn.pool(x, [size], "AVG", **arguments)
     np.testing.assert_array_equal(largest[0, :, 0], [max(window) for window in windows])
     np.testing.assert_allclose(mean[0, :, 0], [np.mean(window) for window in windows], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("strides", "rates"), [([1, 0, 1, 1], [1, 1, 1, 1]), ([1, 1, 1, 1], [1, 0, 1, 1])])
+def test_windows_of_dilations_move(strides, rates):
+    x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be positive"):
+        tf.nn.dilation2d(x, filters, strides, "SAME", "NHWC", rates)

@@ -34,3 +34,17 @@ def test_bad_patterns_and_rewrites(capfd):
     with pytest.raises(tf.errors.InvalidArgumentError, match="groups 0 to 0"):
         tf.strings.regex_replace(["a"], "a", "\\")
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda: tf.io.decode_raw(["ab"], tf.string), "is not in the list of allowed values"),
+        (lambda: tf.io.decode_raw(["abc"], tf.int16), "has length 3 that is not a multiple of 2"),
+        (lambda: tf.io.decode_raw(["ab", "abcd"], tf.int16), "element 1 has size 4 != 2"),
+        (lambda: tf.io.decode_raw(["ab"], tf.float32, fixed_length=7), "must be a multiple of 4"),
+    ],
+)
+def test_raw_bytes_that_do_not_fit(call, what):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=what):
+        call()

@@ -45,6 +45,8 @@ def _dilate(who: str, x: Any, filters: Any, strides: list[int], padding: str, ra
         )
     kind, _ = padding_of(padding, 2, False)
     steps, dilation = per_dimension(strides, 2, False, "strides"), per_dimension(rates, 2, False, "rates")
+    if min(*steps, *dilation) < 1:
+        raise InvalidArgumentError.of(f"{who}: strides and rates must be positive; got {steps} and {dilation}")
     height, width, depth = filters.shape.as_list()
     rows, top, bottom = window_positions(x.shape[1], height, steps[0], dilation[0], kind)
     columns, left, right = window_positions(x.shape[2], width, steps[1], dilation[1], kind)

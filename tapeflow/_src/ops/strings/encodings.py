@@ -35,6 +35,12 @@ def decode_base64(input: Any, name: str | None = None) -> Any:
     return map_bytes(input, lambda v: base64.urlsafe_b64decode(v + b"=" * (-len(v) % 4)))
 
 
+_RAW_DTYPES = (
+    *("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64"),
+    *("complex64", "complex128", "bool", "bfloat16"),
+)
+
+
 @public("io.decode_raw")
 def decode_raw(
     input_bytes: Any,
@@ -49,18 +55,34 @@ def decode_raw(
     <tf.Tensor: shape=(1, 2), dtype=uint8, numpy=array([[97, 98]], dtype=uint8)>
     """
     tensor, dtype = string_tensor(input_bytes), as_dtype(out_type)
+    if dtype.name not in _RAW_DTYPES:
+        raise InvalidArgumentError.of(
+            f"decode_raw: Value for attr 'out_type' of {dtype.name} is not in the list of allowed values: "
+            f"{', '.join(_RAW_DTYPES)}"
+        )
+    if fixed_length is not None and (fixed_length <= 0 or fixed_length % dtype.size):
+        raise InvalidArgumentError.of(
+            f"decode_raw: fixed_length must be a multiple of {dtype.size}, the size of {dtype.name}; got {fixed_length}"
+        )
     order = np.dtype(dtype.as_numpy_dtype).newbyteorder("<" if little_endian else ">")
 
     def run(tensor: Any) -> list[Any]:
         values = elements_of(tensor)
         if fixed_length is not None:
             values = [v[:fixed_length].ljust(fixed_length, b"\0") for v in values]
-        sizes = {len(v) for v in values}
-        if len(sizes) > 1 or any(size % dtype.size for size in sizes):
+        sizes = [len(v) for v in values]
+        for number, size in enumerate(sizes):
+            if size != sizes[0]:
+                raise InvalidArgumentError.of(
+                    f"decode_raw: DecodeRaw requires input strings to all be the same size, but element {number} has "
+                    f"size {size} != {sizes[0]}"
+                )
+        if sizes and sizes[0] % dtype.size:
             raise InvalidArgumentError.of(
-f"decode_raw: all strings must have one length that {dtype.size} divides; got {sorted(sizes)}",
-            )  # fmt: skip
-        shape = [*tensor.shape.as_list(), (sizes.pop() if sizes else 0) // dtype.size]
+                f"decode_raw: Input to DecodeRaw has length {sizes[0]} that is not a multiple of {dtype.size}, the "
+                f"size of {dtype.name}"
+            )
+        shape = [*tensor.shape.as_list(), (sizes[0] if sizes else 0) // dtype.size]
         numbers = np.frombuffer(b"".join(values), order).astype(dtype.as_numpy_dtype)
         return [convert_to_tensor(numbers.reshape(shape))]
 
