@@ -102,3 +102,16 @@ def test_rows_of_values_whose_rank_is_unknown():
         np.testing.assert_array_equal(found, [[1, 2], [3, -1]])
         found = session.run(dense, {values: [[1.0], [2.0], [3.0]], splits: [0, 2, 3]})
         np.testing.assert_array_equal(found, [[[1], [2]], [[3], [-1]]])
+
+
+def test_slices_with_tensors_in_graphs():
+    rows = tf.ragged.constant([[[1], [2, 3]], [], [[9]]])
+    for f in (lambda r, i: r[i : i + 2], lambda r, i: r[:, i : i + 1], lambda r, i: r[i::2]):
+        want = f(rows, 0).to_list()
+        assert tf.function(f)(rows, tf.constant(0)).to_list() == want
+
+
+def test_partitions_that_do_not_fit_are_refused():
+    for rows in (tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.ragged.constant([[0, 1], [0]])):
+        with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
+            tf.dynamic_partition(np.array([1, 2, 4, 3]), rows, 2)

@@ -51,6 +51,10 @@ def _check_features(features: Any) -> dict[str, Any]:
             raise ValueError(
                 f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True. Got: {feature} for key {key}."
             )
+        if isinstance(feature, FixedLenSequenceFeature) and feature.default_value is not None:
+            count = int(np.size(feature.default_value))
+            if count != 1:
+                raise ValueError(f"Cannot reshape a tensor with {count} elements to shape []: the default of {key}.")
     return {key: features[key] for key in sorted(features)}
 
 

@@ -251,7 +251,10 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             whole = first == builtins.slice(None)
             picked = self
             if not whole:
-                found = gather_rows(self, row_positions(self._row_splits)[first])
+                rows = row_positions(self._row_splits)
+                if any(_core.is_symbolic(bound) for bound in (first.start, first.stop, first.step)):
+                    rows = convert_to_tensor(rows)
+                found = gather_rows(self, rows[first])
                 picked = RaggedTensor(found.values, found.row_splits, self._uniform_row_length)
             return picked._inner_item(rest) if rest else picked
         if _core.is_symbolic(first) or _core.is_symbolic(self._row_splits):
@@ -325,7 +328,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             found = NotImplemented if isinstance(given[0], RaggedTensor) else _gather_at(*given, **kwargs)
             return _operation_by_name["gather"](*given, **kwargs) if found is NotImplemented else found
         if name in _BY_INDICES:
-            return _operation_by_name[name](*args, **kwargs)
+            staged = _operation_by_name[name]
+            return NotImplemented if function is staged else staged(*args, **kwargs)
         if name == "embedding_lookup":
             return elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         return elementwise(function, args, kwargs) if is_elementwise(function) else NotImplemented
