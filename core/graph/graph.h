@@ -84,8 +84,10 @@ class Graph final : public Stage {
   // The program that is traced may have got values from outside, which a recorder may come to track: what is done to
   // them becomes nodes.
   bool is_of_program = false;
-  uint32_t trace;                     // the number of the trace: graphs inside others have that of the outermost one
-  bool plain_updates = false;         // additions to variables become a sum and an assignment
+  uint32_t trace;  // the number of the trace: graphs inside others have that of the outermost one
+  // For a plan: additions to variables become a sum and an assignment; work on half types that is done in float32
+  // becomes casts and that work.
+  bool lowers = false;
   std::string scope;                  // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
   bool names_nodes = true;            // new nodes get names at once

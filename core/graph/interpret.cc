@@ -186,6 +186,21 @@ Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effec
   return needs;
 }
 
+// Work on half types that is done in float32 becomes casts, that work, and casts of its results: casts of one value
+// merge, and those of results join fusions. False: the call is no such work.
+static bool lower_to_float(const Graph& stage, Call& call) {
+  const DTypes half = call.op.planning.rounded_once;
+  if (!stage.lowers || half.bits == 0 || call.in.empty() || !half.has(call.in[0].dtype())) return false;
+  for (int p = 0; p < int(call.params.size()); ++p)
+    if (call.params.at(p).kind == Param::Kind::dtype) return false;
+  const DType dtype = call.in[0].dtype();
+  SmallVector<Tensor, 4> in;
+  for (const Tensor& x : call.in) in.push_back(x.dtype() == dtype ? cast(x, DType::float32) : x);
+  for (const Tensor& y : run_all(call.op, std::span<const Tensor>(in.begin(), in.size()), call.params))
+    call.out.push_back(cast(y, dtype));
+  return true;
+}
+
 Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void(ValueId, const Tensor&)> see) {
   size_t count = graph.nodes.size();
   Tensors at;
@@ -209,7 +224,7 @@ Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void
       see(node.first_output, at[node.first_output]);
       continue;
     }
-    if (node.op == &assign_variable_op && stage && stage->plain_updates &&
+    if (node.op == &assign_variable_op && stage && stage->lowers &&
         node.params[variable_params.update] != int(Update::assign)) {
       VariableBody& v = variable_in(node.params);
       Tensor before = read_variable(v), delta = at[node.inputs[0]];
@@ -237,7 +252,7 @@ Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void
     RunFor sake(node.op, node.location, false);
     if (node.op == &assign_variable_op && !thread_state().recorders.empty())
       log_assignment_on_tapes(variable_in(params), in[0]);
-    if (!stage || !node.op->expand || !node.op->expand(call)) dispatch(call);
+    if (!(stage && (lower_to_float(*stage, call) || (node.op->expand && node.op->expand(call))))) dispatch(call);
     if (call.out.size() != node.outputs)
       fail(ErrorKind::invalid_argument, call.name(), ": it was traced with ", node.outputs, " results, but has ",
            call.out.size(), " now");

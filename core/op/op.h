@@ -88,6 +88,7 @@ struct PlanProperties {
   ReductionKind reduction = ReductionKind::none;  // may be part of a fusion
   uint8_t unit_operands = 0;                      // where ones make the result equal to the other operand
   bool graph_break = false;                       // calls Python: no plan can have it
+  DTypes rounded_once = {};                       // of its floating inputs: computed in float32, and rounded once
 };
 
 // What is known of the elements of an integer result while tracing, before anything runs: sizes and axes come from

@@ -225,7 +225,8 @@ RowStructure rows_of_matmul(const Call& call, std::span<const bool> by_row, std:
 const Op& matmul_op = []() -> const Op& {
   Op op{
       .name = "MatMul",
-      .planning = {.cost = {cost::products, 0.012}},
+      .planning = {.cost = {cost::products, 0.012},
+                   .rounded_once = multiplies_bfloat16() ? DTypes(DType::float16) : small_floating},
       .arguments = {tensor("a", matrix_dtypes | narrow_dtypes), tensor("b", matrix_dtypes | narrow_dtypes),
                     flag(matmul_params.transpose_a), flag(matmul_params.transpose_b), flag(matmul_params.adjoint_a),
                     flag(matmul_params.adjoint_b), flag(matmul_params.a_is_sparse), flag(matmul_params.b_is_sparse),

@@ -104,6 +104,7 @@ template <DTypes Set, class MakeSteps> const Op& reduction(MakeSteps, Op op) {
   op.infer = infer_reduction;
   op.batch = batch_reduction;
   op.family = "reduction";
+  if (op.planning.reduction != ReductionKind::none) op.planning.rounded_once = small_floating;
   if (!op.kernel)
     op.kernel = [](Call& call) {
       visit<Set.bits>(call.in[0].dtype(), [&](auto* p) {

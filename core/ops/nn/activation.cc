@@ -374,6 +374,7 @@ Tensor last_sum(const Tensor& x) { return reduce_sum(x, {-1}, true); }
 // y = f(x) for every row of floats; `Row` picks the loop among the vector kernels.
 template <auto Row> const Op& define_by_row(Op op) {
   op.planning.cannot_fail = true;
+  op.planning.rounded_once = small_floating;
   op.arguments = {tensor("logits", floating)};
   op.infer = infer_rows;
   op.kernel = [](Call& call) {
@@ -402,7 +403,7 @@ Tensor softmax(const Tensor& x) { return run(softmax_op, {x}); }
 // y (dy - sum(y dy)): the Jacobian of softmax, which is symmetric, times dy.
 const Op& softmax_grad_op = define(Op{
     .name = "SoftmaxGrad",
-    .planning = {.cannot_fail = true},
+    .planning = {.cannot_fail = true, .rounded_once = small_floating},
     .arguments = {tensor("softmax", floating), tensor("dy", floating)},
     .infer = infer_rows,
     .kernel =
@@ -497,7 +498,7 @@ const Op& sparse_cross_entropy_op = define(Op{
 
 const Op& cross_entropy_op = define(Op{
     .name = "SoftmaxCrossEntropyWithLogits",
-    .planning = {.cannot_fail = true},
+    .planning = {.cannot_fail = true, .rounded_once = small_floating},
     .arguments = {tensor("features", floating), tensor("labels", floating)},
     .infer =
         [](Call& call) {

@@ -171,6 +171,7 @@ template <bool Depthwise> struct ConvOps {
   // All three are linear in each of two inputs: the gradient of one needs the other.
   static const Op& define_conv(Op op) {
     if (!Depthwise) op.planning.cost = {cost::convolutions, 0.02};
+    op.planning.rounded_once = small_floating;
     op.keep = keep_input(0) | keep_input(1);
     op.keep_for[0] = keep_input(1);
     op.keep_for[1] = keep_input(0);

@@ -88,7 +88,7 @@ class SharedConstants {
 void trace(PlanIR& ir) {
   ir.graph = std::make_shared<Graph>();
   Graph& g = *ir.graph;
-  g.plain_updates = true;
+  g.lowers = true;
   g.cuts = ir.source.cuts;
   EnterStage stage(&g);
   PauseRecording paused;
