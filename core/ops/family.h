@@ -25,6 +25,7 @@ using X = A;
 
 struct NoGradient {};  // in place of a rule: the gradient stops here
 struct NoFast {};      // in place of a vector kernel: the element function serves all dtypes
+struct Cheap {};       // the same for a function that is quick and cannot fail: it may join fusions
 
 namespace family {
 
@@ -92,31 +93,39 @@ struct FastBinary<Fast, T> {
   static constexpr BinaryLoops loops{loop<Operands::vv>, loop<Operands::vs>, loop<Operands::sv>};
 };
 template <class Fast, class T> constexpr bool has_fast =
-    !std::is_same_v<Fast, NoFast> && (std::is_same_v<T, float> || std::is_same_v<T, double> || is_small_float<T>);
+    !std::is_same_v<Fast, NoFast> && !std::is_same_v<Fast, Cheap> &&
+    (std::is_same_v<T, float> || std::is_same_v<T, double> || is_small_float<T>);
 
-// What may join a fusion: what has a vector kernel, and whatever gives booleans. Others take long, and may fail.
-template <class Fast, class T, class R> constexpr bool fusible = has_fast<Fast, T> || std::is_same_v<R, bool>;
-constexpr DTypes joining = wide_floating | booleans | DType::int32 | DType::int64;
-template <DTypes Set, class F, class Fast> ElementLoops unary_loops(DType operand, DType) {
+// What may join a fusion: what has a vector kernel, what is cheap, whatever gives booleans, and arithmetic (a Fast of
+// an operation with PlanProperties::arithmetic). Others take long, and may fail. Elements of a fusion have at most 8
+// bytes.
+enum class Joining { vectors, arithmetic };
+template <class Fast, class T, class R, Joining how> constexpr bool fusible =
+    sizeof(R) <= sizeof(double) &&
+    (has_fast<Fast, T> || std::is_same_v<R, bool> || std::is_same_v<Fast, Cheap> || how == Joining::arithmetic);
+constexpr DTypes joining = floating | booleans | DType::int32 | DType::int64 | DType::complex64;
+template <DTypes Set, class F, class Fast, Joining how = Joining::vectors>
+ElementLoops unary_loops(DType operand, DType) {
   ElementLoops loops;
   visit<Set.bits & joining.bits>(operand, [&](auto* p) {
     using T = Pointee<decltype(p)>;
     using R = UnaryResult<F, T>;
     if constexpr (has_fast<Fast, T>)
       loops.unary = fast_unary_loop<Fast, T>();
-    else if constexpr (fusible<Fast, T, R>)
+    else if constexpr (fusible<Fast, T, R, how>)
       loops.unary = unary_loop<T, R, F>;
   });
   return loops;
 }
-template <DTypes Set, class F, class Fast> ElementLoops binary_loops(DType operand, DType) {
+template <DTypes Set, class F, class Fast, Joining how = Joining::vectors>
+ElementLoops binary_loops(DType operand, DType) {
   ElementLoops loops;
   visit<Set.bits & joining.bits>(operand, [&](auto* p) {
     using T = Pointee<decltype(p)>;
     using R = BinaryResult<F, T>;
     if constexpr (has_fast<Fast, T>)
       loops.binary = &FastBinary<Fast, T>::loops;
-    else if constexpr (fusible<Fast, T, R>)
+    else if constexpr (fusible<Fast, T, R, how>)
       loops.binary = &ElementBinary<T, R, F>::loops;
   });
   return loops;
@@ -236,7 +245,9 @@ template <DTypes Set, class F, class Fast, class Rule> const Op& unary(F, Fast, 
   op.kernel = family::unary_kernel<Set, F, Fast>;
   if constexpr (family::has_fast<Fast, float> && Set.has(DType::float32))
     op.float_unary = family::fast_unary_loop<Fast, float>();
-  op.element_loops = family::unary_loops<Set, F, Fast>;
+  op.element_loops = op.planning.arithmetic != Arithmetic::none
+                         ? family::unary_loops<Set, F, Fast, family::Joining::arithmetic>
+                         : family::unary_loops<Set, F, Fast>;
   if constexpr (std::is_same_v<Rule, NoGradient>) {
     op.gradient = Gradient::none;
   } else {
@@ -267,7 +278,9 @@ const Op& binary(F, Fast, RuleA, RuleB, Op op) {
     if constexpr (std::is_same_v<typename family::FastBinary<Fast, float>::R, float>)
       op.float_binary = &family::FastBinary<Fast, float>::loops;
   }
-  op.element_loops = family::binary_loops<Set, F, Fast>;
+  op.element_loops = op.planning.arithmetic != Arithmetic::none
+                         ? family::binary_loops<Set, F, Fast, family::Joining::arithmetic>
+                         : family::binary_loops<Set, F, Fast>;
   if constexpr (std::is_same_v<RuleA, NoGradient> && std::is_same_v<RuleB, NoGradient>) {
     op.gradient = Gradient::none;
   } else {

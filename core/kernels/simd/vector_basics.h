@@ -251,6 +251,21 @@ template <class V, size_t n> TAPEFLOW_INLINE V polynomial(V x, const Element<V> 
   return y;
 }
 
+// The same, with four chains of sums side by side behind the first coefficient, which is the largest.
+template <class V, size_t n> TAPEFLOW_INLINE V short_polynomial(V x, const Element<V> (&c)[n]) {
+  V square = x * x, fourth = square * square, part[(n + 2) / 4];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < (n + 2) / 4; ++i) {
+    const size_t k = 4 * i + 1;
+    auto pair = [&](size_t at) { return at + 1 < n ? fma(x, splat<V>(c[at + 1]), splat<V>(c[at])) : splat<V>(c[at]); };
+    part[i] = k + 2 < n ? fma(square, pair(k + 2), pair(k)) : pair(k);
+  }
+  V rest = part[(n + 2) / 4 - 1];
+#pragma GCC unroll 16
+  for (int i = int(n + 2) / 4 - 2; i >= 0; --i) rest = fma(rest, fourth, part[i]);
+  return fma(x, rest, splat<V>(c[0]));
+}
+
 TAPEFLOW_INLINE F sqrt(F x) {
 #if defined(__AVX512F__)
   return (F)_mm512_maskz_sqrt_ps(all_lanes<F>, (__m512)x);
@@ -297,6 +312,14 @@ template <class V> TAPEFLOW_INLINE bool any(V condition) {
 // Adding 1.5 * 2^mantissa_bits leaves the nearest integer in the low bits of the sum; |x| must be well below that.
 template <class V> constexpr Element<V> rounder = C<V>::integer * Element<V>(1.5);
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// Rounds by the instruction; `mode` is one of _MM_FROUND_TO_*.
+template <int mode> TAPEFLOW_INLINE F round(F x) { return (F)_mm256_round_ps((__m256)x, mode | _MM_FROUND_NO_EXC); }
+template <int mode> TAPEFLOW_INLINE D round(D x) { return (D)_mm256_round_pd((__m256d)x, mode | _MM_FROUND_NO_EXC); }
+template <class V> TAPEFLOW_INLINE V rint(V x) { return round<_MM_FROUND_TO_NEAREST_INT>(x); }
+template <class V> TAPEFLOW_INLINE V floor(V x) { return round<_MM_FROUND_TO_NEG_INF>(x); }
+template <class V> TAPEFLOW_INLINE V ceil(V x) { return round<_MM_FROUND_TO_POS_INF>(x); }
+#else
 template <class V> TAPEFLOW_INLINE V rint(V x) {
   V a = abs(x);
   V whole = copysign((a + C<V>::integer) - C<V>::integer, x);
@@ -312,6 +335,7 @@ template <class V> TAPEFLOW_INLINE V ceil(V x) {
   V y = rint(x);
   return copysign(y < x ? y + Element<V>(1) : y, x);
 }
+#endif
 
 // n plus this, shifted, is 2^n: the low bits hold n + bias.
 template <class V> constexpr Element<V> biased_rounder = rounder<V> + Element<V>(C<V>::exponent_bias);

@@ -341,13 +341,13 @@ template <class V> TAPEFLOW_INLINE V acos(V x) {
 // e^(z²) erfc(z) for z >= 0
 template <class V> TAPEFLOW_INLINE V erfc_tail(V z) {
   constexpr auto k = C<V>::erfcx_middle;
-  return polynomial((z - k) / (z + k), C<V>::erfcx) / fma(z, Element<V>(2), Element<V>(1));
+  return short_polynomial((z - k) / (z + k), C<V>::erfcx) / fma(z, Element<V>(2), Element<V>(1));
 }
 
 // e^(a²/2) Phi(-a) for a >= 0
 template <class V> TAPEFLOW_INLINE V normal_tail(V a) {
   constexpr auto k = C<V>::normal_middle;
-  return polynomial((a - k) / (a + k), C<V>::normal) / (a + Element<V>(0.75));
+  return short_polynomial((a - k) / (a + k), C<V>::normal) / (a + Element<V>(0.75));
 }
 
 // e^(-factor a²), the rounding error of a² carried along

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/simd/fmod_atan2.h"
+#include "kernels/simd/zero_safe.h"
 #include "op/row_structure.h"
 #include "ops/family.h"
 
@@ -142,9 +143,19 @@ Gradient: `dy * conj(y)` for `x` and `dy * conj(x)` for `y`, summed over dimensi
        .non_finite = {"The product overflows, or an infinity meets a zero: clip the factors."},
        .symbol = "multiplication"});
 
+// Complex floats by the textbook's formula in double, where nothing overflows or vanishes. What is no number by it may
+// be infinite or zero by the rules of C, which the library knows.
+constexpr auto over = [](auto a, auto b) {
+  if constexpr (std::is_same_v<decltype(a), std::complex<float>>) {
+    const double p = a.real(), q = a.imag(), r = b.real(), s = b.imag(), scale = 1 / (r * r + s * s);
+    const double re = (p * r + q * s) * scale, im = (q * r - p * s) * scale;
+    return re == re && im == im ? decltype(a)(float(re), float(im)) : a / b;
+  } else {
+    return a / b;
+  }
+};
 const Op& divide_op = binary<floating | complexes>(
-    [](auto a, auto b) { return a / b; }, [](auto& v) -> auto& { return v.divide; },
-    [](B b, Dy dy) { return divide(dy, b); },
+    over, [](auto& v) -> auto& { return v.divide; }, [](B b, Dy dy) { return divide(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
     Op{.name = "RealDiv",
        .planning = {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand},
@@ -163,13 +174,15 @@ Gradient: `dy / y` for `x` and `-dy * x / y**2` for `y`.
        .symbol = "division"});
 
 const Op& divide_no_nan_op = binary<floating | complexes>(
-    "DivNoNan", [](auto a, auto b) { return nonzero(b) ? a / b : decltype(a)(0); }, NoFast{},
+    "DivNoNan", [](auto a, auto b) { return nonzero(b) ? over(a, b) : decltype(a)(0); },
+    []<class T>(const VectorKernels<T>&) { return zero_safe_kernels<T>().divide_no_nan; },
     [](B b, Dy dy) { return divide_no_nan(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide_no_nan(divide_no_nan(negative(a), b), b)); }, {{}, ""});
 
 Tensor multiply_no_nan(const Tensor& a, const Tensor& b);
 const Op& multiply_no_nan_op = binary<floating | complexes>(
-    "MulNoNan", [](auto a, auto b) { return nonzero(b) ? a * b : decltype(a)(0); }, NoFast{},
+    "MulNoNan", [](auto a, auto b) { return nonzero(b) ? a * b : decltype(a)(0); },
+    []<class T>(const VectorKernels<T>&) { return zero_safe_kernels<T>().multiply_no_nan; },
     [](B b, Dy dy) { return multiply_no_nan(dy, b); }, [](A a, Dy dy) { return multiply_no_nan(a, dy); },
     {{"math.multiply_no_nan"},
      R"(Product `x * y`, and 0 where `y` is 0, even if `x` is not finite.
@@ -327,7 +340,8 @@ const Op& squared_difference_op = define(Op{
         },
     .keep = keep_input(0) | keep_input(1),
     .float_binary = &family::FastBinary<decltype(fast_squared_difference), float>::loops,
-    .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference)>,
+    .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference),
+                                          family::Joining::arithmetic>,
     .elementwise = true,
     .names = {"math.squared_difference"},
     .doc = R"(`(x - y)` times its conjugate.
@@ -354,7 +368,8 @@ Gradient: `dy * x / (x**2 + y**2)` for `y` and `-dy * y / (x**2 + y**2)` for `x`
      {"y", "x"}});
 
 const Op& xlogy_op = binary<floating | complexes, kCostlyGrain>(
-    "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : a; }, NoFast{},
+    "Xlogy", [](auto a, auto b) { return nonzero(a) ? a * std::log(b) : a; },
+    []<class T>(const VectorKernels<T>&) { return zero_safe_kernels<T>().xlogy; },
     [](A a, B b, Dy dy) { return multiply(dy, xlogy(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, b)); }, {{"math.xlogy"}, R"(`x * log(y)`, and 0 where `x` is 0.
 
@@ -364,7 +379,8 @@ Gradient: `dy * log(y)` for `x` and `dy * x / y` for `y`, 0 where `x` is 0.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>)"});
 
 const Op& xdivy_op = binary<floating | complexes>(
-    "Xdivy", [](auto a, auto b) { return nonzero(a) ? a / b : a; }, NoFast{},
+    "Xdivy", [](auto a, auto b) { return nonzero(a) ? a / b : a; },
+    []<class T>(const VectorKernels<T>&) { return zero_safe_kernels<T>().xdivy; },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(negative(a), square(b))); },
     {{"math.xdivy"}, R"(`x / y`, and 0 where `x` is 0.
@@ -382,7 +398,8 @@ const Op& xlog1py_op = binary<floating | complexes, kCostlyGrain>(
       else
         return nonzero(a) ? a * std::log1p(b) : a;
     },
-    NoFast{}, [](A a, B b, Dy dy) { return multiply(dy, xlog1py(indicator(a), b)); },
+    []<class T>(const VectorKernels<T>&) { return zero_safe_kernels<T>().xlog1py; },
+    [](A a, B b, Dy dy) { return multiply(dy, xlog1py(indicator(a), b)); },
     [](A a, B b, Dy dy) { return multiply(dy, xdivy(a, shifted(b, 1))); },
     {{"math.xlog1py"}, R"(`x * log1p(y)`, and 0 where `x` is 0.
 
@@ -449,9 +466,10 @@ const Op& complex_abs_op = define(Op{
     .name = "ComplexAbs",
     .arguments = {tensor("x", complexes)},
     .infer = family::infer_unary<complexes, decltype(magnitude)>,
-    .kernel = family::unary_kernel<complexes, decltype(magnitude), NoFast>,
+    .kernel = family::unary_kernel<complexes, decltype(magnitude), Cheap>,
     .vjp = [](RuleContext& c) { c.set(0, complex_abs_vjp(c.x(0), c.y(), c.dy())); },
     .keep = keep_input(0) | keep_output(0),
+    .element_loops = family::unary_loops<complexes, decltype(magnitude), Cheap>,
     .elementwise = true,
     .batch = batch_leading,
 });

@@ -9,24 +9,28 @@ namespace {
 // Complex parts. The gradient convention is TensorFlow's: the gradient of a real loss points along its conjugate
 // derivative.
 const Op& conj_op =
-    unary<complexes>("Conj", [](auto z) { return std::conj(z); }, NoFast{}, [](Dy dy) { return conj(dy); }, {{}, ""});
+    unary<complexes>("Conj", [](auto z) { return std::conj(z); }, Cheap{}, [](Dy dy) { return conj(dy); }, {{}, ""});
+constexpr auto real_of = [](auto z) { return z.real(); };
+constexpr auto imag_of = [](auto z) { return z.imag(); };
 const Op& real_op = define(Op{
     .name = "Real",
     .arguments = {tensor("input", complexes)},
-    .infer = family::infer_unary<complexes, decltype([](auto z) { return z.real(); })>,
-    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.real(); }), NoFast>,
+    .infer = family::infer_unary<complexes, decltype(real_of)>,
+    .kernel = family::unary_kernel<complexes, decltype(real_of), Cheap>,
     .vjp = [](RuleContext& c) { c.set(0, complex_number(c.dy(), zeros_like(c.dy()))); },
     .jvp = [](RuleContext& c) { c.set(0, real_part(c.x_dot(0))); },
+    .element_loops = family::unary_loops<complexes, decltype(real_of), Cheap>,
     .elementwise = true,
     .batch = batch_leading,
 });
 const Op& imag_op = define(Op{
     .name = "Imag",
     .arguments = {tensor("input", complexes)},
-    .infer = family::infer_unary<complexes, decltype([](auto z) { return z.imag(); })>,
-    .kernel = family::unary_kernel<complexes, decltype([](auto z) { return z.imag(); }), NoFast>,
+    .infer = family::infer_unary<complexes, decltype(imag_of)>,
+    .kernel = family::unary_kernel<complexes, decltype(imag_of), Cheap>,
     .vjp = [](RuleContext& c) { c.set(0, complex_number(zeros_like(c.dy()), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, imaginary_part(c.x_dot(0))); },
+    .element_loops = family::unary_loops<complexes, decltype(imag_of), Cheap>,
     .elementwise = true,
     .batch = batch_leading,
 });
@@ -42,12 +46,13 @@ const Op& complex_op = define(Op{
                  " ", name_of(im), ". They must be consistent, and one of [tf.float32, tf.float64]");
           family::infer_binary<wide_floating, decltype(make_complex)>(call);
         },
-    .kernel = family::binary_kernel<wide_floating, decltype(make_complex), NoFast, kCheapGrain>,
+    .kernel = family::binary_kernel<wide_floating, decltype(make_complex), Cheap, kCheapGrain>,
     .vjp =
         [](RuleContext& c) {
           if (c.wants(0)) c.set(0, unbroadcast(real_part(c.dy()), c.shape(0)));
           if (c.wants(1)) c.set(1, unbroadcast(imaginary_part(c.dy()), c.shape(1)));
         },
+    .element_loops = family::binary_loops<wide_floating, decltype(make_complex), Cheap>,
     .elementwise = true,
     .batch = batch_broadcasting,
     .names = {"dtypes.complex", "complex"},
