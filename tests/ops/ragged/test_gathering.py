@@ -115,3 +115,7 @@ def test_partitions_that_do_not_fit_are_refused():
     for rows in (tf.ragged.constant([[1.0, 2.0], [3.0]]), tf.ragged.constant([[0, 1], [0]])):
         with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
             tf.dynamic_partition(np.array([1, 2, 4, 3]), rows, 2)
+        with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
+            tf.dynamic_partition([1, rows], [0, 1], 2)
+        with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
+            tf.gather_nd([1, rows], [[0]])

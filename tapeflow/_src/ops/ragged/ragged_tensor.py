@@ -329,7 +329,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             return _operation_by_name["gather"](*given, **kwargs) if found is NotImplemented else found
         if name in _BY_INDICES:
             staged = _operation_by_name[name]
-            return NotImplemented if function is staged else staged(*args, **kwargs)
+            direct = any(isinstance(value, RaggedTensor) for value in (*args, *kwargs.values())[:2])  # not in a list
+            return staged(*args, **kwargs) if direct and function is not staged else NotImplemented
         if name == "embedding_lookup":
             return elementwise(lambda ids: function(args[0], ids, *args[2:], **kwargs), args[1:2], {})
         return elementwise(function, args, kwargs) if is_elementwise(function) else NotImplemented
