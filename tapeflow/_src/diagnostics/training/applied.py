@@ -44,6 +44,7 @@ class AppliedGradients:
         self._uses: dict[int, int] = {}  # in how many steps each of them was used
         self._looks: dict[tuple[str, int], int] = {}  # at how many steps, by line
         self._objects: dict[tuple[str, int], list[Any]] = {}  # by line, the optimizers that applied gradients there
+        self._renewals: dict[tuple[str, int], int] = {}  # by line, new optimizers for what another one changed before
         self._taken_in_turn: set[tuple[str, int]] = set()  # lines that come back to an optimizer
         self._steps = 0
         self._by_hand = ChangesByHand(report)
@@ -107,6 +108,7 @@ class AppliedGradients:
         place = source_line(*_core.current_line())
         frames = user_frames()
         self._applies += 1
+        renewed = False
         objects = self._objects.setdefault(place, [])
         if len(objects) < 20 and not any(o is optimizer for o in objects):
             objects.append(optimizer)
@@ -129,17 +131,20 @@ class AppliedGradients:
             self._applied[key] = self._steps
             last = self._last_optimizer.get(id(variable))
             self._last_optimizer[id(variable)] = optimizer
+            if last is not None and last is not optimizer and any(o is last for o in objects):
+                renewed = True
             if last is not None and last is not optimizer and len(objects) < 3:
                 self._switches[id(variable)] = self._switches.get(id(variable), 0) + 1
                 if self._switches[id(variable)] == 3:
                     self._two(place, name_of_variable(given, frames))
+        self._renewals[place] = self._renewals.get(place, 0) + renewed
         self._look_for_sums(pairs, place)
 
     def _made_anew(self) -> list[Finding]:
         """Each step has an optimizer of its own, which has forgotten the steps before."""
         found = []
         for place, objects in self._objects.items():
-            if len(objects) < 4 or place in self._taken_in_turn:
+            if len(objects) < 4 or place in self._taken_in_turn or self._renewals.get(place, 0) < 3:
                 continue
             kind = type(objects[0]).__name__
             stateless = kind == "SGD" and not getattr(objects[0], "momentum", 0)

@@ -168,11 +168,14 @@ def _forgotten_at() -> tuple[tuple[str, int], bool] | None:
     """The line that calls a model without `training`, or (and then True) with training=False; None if a line hands on
     what it was given.
     """
-    for frame in user_frames():
+    frames = user_frames()
+    for number, frame in enumerate(frames):
         code = frame.f_code
         text = source_text(code.co_filename, frame.f_lineno)
         if "fit(" in text or "train_on_batch(" in text:
             return None
+        if "training" not in text and code.co_name == "call" and number + 1 < len(frames):
+            continue  # Keras hands the flag of the outer call on
         if "training" not in text:
             return (code.co_filename, frame.f_lineno), False
         if re.search(r"training\s*=\s*False", text):

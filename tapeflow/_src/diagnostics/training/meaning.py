@@ -187,8 +187,9 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
             stack.append((step.inputs[0], divisor * before / max(after, 1), division))
         elif name in DIVISIONS and factor:
             stack.append((step.inputs[0], divisor * factor, division or step))
-        elif name in ("multiply", "mul") and factor:
-            stack.append((step.inputs[0], divisor / factor, division or step))
+        elif name in ("multiply", "mul") and (factor or constant(flow, step.inputs[0])):
+            number = factor or constant(flow, step.inputs[0]) or 1.0
+            stack.append((step.inputs[0 if factor else 1], divisor / number, division or step))
         elif division is not None and step.output_shapes and step.output_shapes[0]:
             yield from _too_small(step.output_shapes[0], divisor, division)
 

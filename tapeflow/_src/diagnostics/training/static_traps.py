@@ -85,6 +85,10 @@ def _advanced(node: ast.AST) -> ast.expr | None:
         return None
     if isinstance(node.func, ast.Attribute) and node.func.attr == "get_next":
         return node.func.value
+    match node:  # list(dataset.take(1))
+        case ast.Call(func=ast.Name(id="list"), args=[ast.Call(func=ast.Attribute(attr="take") as taken)]):
+            text = ast.unparse(node.args[0])
+            return ast.Call(ast.Name("iter"), [taken.value], []) if text.endswith("take(1)") else None
     return node.args[0] if ast.unparse(node.func) == "next" and node.args else None
 
 
