@@ -24,4 +24,10 @@ CALLS = [
     "tf.io.parse_tensor(b'\\x08\\x14\\x12\\x02\\x12\\x00\"\\x01a', tf.uint8)",
     "tf.io.decode_jpeg(tf.io.encode_jpeg(np.zeros([4, 4, 3], np.uint8)), channels=2)",
     "tf.import_graph_def(tf.compat.v1.GraphDef.FromString(b'\\n\\x18\\n\\x01x\\x12\\x0bPlaceholder*\\x06\\n\\x01d\\x12\\x010'))",
+    "tf.dynamic_partition(np.arange(4), tf.ragged.constant([[1., 2.], [3.]]), 2)",
+    "tf.dynamic_partition([1, tf.ragged.constant([[1.], []])], [0, 1], 2)",
+    "tf.ragged.stack_dynamic_partitions([1, 2, 3], [0, tf.ragged.constant([[1., 2.], [3.]]), 0], 2)",
+    "tf.io.decode_raw(['ab'], tf.string)",
+    "tf.nn.dilation2d(tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2]), [1, 0, 1, 1], 'SAME', 'NHWC', [1, 1, 1, 1])",
+    "tf.io.parse_tensor([b'bogus'], tf.float32)",
 ]
