@@ -11,7 +11,12 @@ from typing import Any
 
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations
 from tapeflow._src.compat.tensorflow.internal_names.test_combinations import generate_for
-from tapeflow._src.config import list_logical_devices, list_physical_devices
+from tapeflow._src.config import (
+    LogicalDeviceConfiguration,
+    list_logical_devices,
+    list_physical_devices,
+    set_logical_device_configuration,
+)
 from tapeflow._src.distribute.context import get_strategy
 from tapeflow._src.distribute.strategies import MirroredStrategy, OneDeviceStrategy
 from tapeflow._src.namespace import find_public, public
@@ -130,7 +135,8 @@ def in_main_process() -> bool:
 
 def _two_cpus() -> Any:
     if len(list_logical_devices("CPU")) < 2:
-        raise ValueError("mirrored_strategy_with_two_cpus: call tf.config.set_logical_device_configuration first")
+        (processor,) = list_physical_devices("CPU")
+        set_logical_device_configuration(processor, [LogicalDeviceConfiguration()] * 2)
     return MirroredStrategy(["/cpu:0", "/cpu:1"])
 
 
