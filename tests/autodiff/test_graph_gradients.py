@@ -173,3 +173,21 @@ def test_stops_and_weights_reach_values_around_the_function():
     stopped, weighted = outer(tf.constant([2.0, 1.0]))
     assert stopped is None
     np.testing.assert_allclose(weighted, [32.0, 40.0])
+
+
+def test_objects_that_stand_for_variables():
+    """As Keras 2's variables do that cast themselves: a subclass that never calls `tf.Variable.__init__`."""
+
+    class Wrapper(tf.Variable):
+        def __init__(self, variable):
+            self._variable = variable
+
+        handle = property(lambda self: self._variable.handle)
+
+        def __tf_tensor__(self, dtype=None, name=None):
+            return self._variable.read_value()
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        wrapper = Wrapper(tf.compat.v1.Variable(3.0))
+        session.run(wrapper._variable.initializer)
+        assert session.run(tf.gradients(tf.convert_to_tensor(wrapper) ** 2, [wrapper])) == [6.0]

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "plan/borrowed_memory.h"
 #include "python/graph/graph.h"
+#include "python/watchable.h"
 #include "transforms/differentiate.h"
 #include "transforms/graph_gradients.h"
 
@@ -444,8 +445,10 @@ PyObject* graph_find_gradients(PyObject* self, PyObject* args) {
     }
     std::vector<Source> by;
     std::vector<Shape> shapes;
+    std::vector<Ref> resolved;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(sources); ++i) {
-      PyObject* item = PyList_GET_ITEM(sources, i);
+      resolved.push_back(resolve_or_fail(PyList_GET_ITEM(sources, i), "gradients"));
+      PyObject* item = resolved.back().get();
       bool variable = is_variable(item);
       by.push_back({variable ? Tensor() : tensor_of(item), variable ? &variable_of(item) : nullptr});
       shapes.push_back(variable ? variable_of(item).shape : tensor_of(item).shape());
