@@ -279,3 +279,18 @@ def test_an_element_by_its_number_in_a_graph():
 def test_slices_of_what_a_session_gave_for_a_ragged_tensor():
     value = tf.compat.v1.ragged.constant_value([[1, 2], [], [3]])
     assert [row.numpy().tolist() for row in tf.data.Dataset.from_tensor_slices(value)] == [[1, 2], [], [3]]
+
+
+def test_stages_as_a_message():
+    """Keras 2 looks for a stage that shuffles."""
+    base = tf.data.Dataset.range(4)
+    dataset = tf.data.Dataset.zip((base.shuffle(2), base.map(lambda x: x + 1))).batch(2)
+    graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
+    node_by_operation = {node.op: node for node in graph.node}
+    assert len(graph.node) == 5
+    assert set(node_by_operation) == {"RangeDataset", "ShuffleDataset", "MapDataset", "ZipDataset", "BatchDataset"}
+    zipped = node_by_operation["ZipDataset"]
+    assert list(zipped.input) == [node_by_operation[name].name for name in ("ShuffleDataset", "MapDataset")]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        data = session.run(tf.data.Dataset.range(4).shuffle(2)._as_serialized_graph())
+        assert len(tf.compat.v1.GraphDef.FromString(data).node) == 2

@@ -21,6 +21,7 @@ from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
 from tapeflow._src.data.snapshots import saved_elements, write_elements
+from tapeflow._src.data.stages import Stages
 from tapeflow._src.data.transformations import Transformations
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
@@ -100,7 +101,7 @@ def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Iteration]
 
 
 @public("data.Dataset")
-class Dataset(Transformations, CompositeTensor):
+class Dataset(Transformations, Stages, CompositeTensor):
     """A sequence of elements, made anew each time it is iterated; an element is a tensor or a structure of tensors.
 
     >>> dataset = tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5])
