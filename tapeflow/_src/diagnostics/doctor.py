@@ -126,7 +126,7 @@ class Doctor:
         self._watching = True
         self._keras.begin()
         self._layers.begin()
-        _core.set_assignment_observer(self._assignments.see)
+        _core.set_assignment_observer(self._assignments.see if self._full else self._assignments.see_recorded)
         self._began = time.perf_counter()
         _core.set_tape_observers(self._see_tape, self._see_gradient)
         observers.custom_gradient = self._see_rule if self._full else None
