@@ -152,6 +152,7 @@ undifferentiated_inputs = {
     "MatrixDiagPartV3": {1},
     "MatrixDiagV3": {1},
     "MatrixPseudoInverse": {1},
+    "PadV2": {1},
     "Polygamma": {0},
     "Resample": {1},
     "ResampleTransposed": {1},

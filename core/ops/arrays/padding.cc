@@ -81,16 +81,6 @@ const Op& pad_op = define(Op{
           for (int i = 0; i < x.rank(); ++i)
             begin.push_back(c.params[pad_params.paddings][size_t(2 * i)]), size.push_back(x[i]);
           if (c.wants(0)) c.set(0, slice(c.dy(), begin, size));
-          if (!c.wants(1)) return;
-          Tensor dy = c.dy(),
-                 border = run(c.op, {zeros(DType::boolean, x), Tensor::number(DType::boolean, 1)}, c.params);
-          c.set(1, unbroadcast(select(border, dy, Tensor::number(dy.dtype(), 0)), Shape()));
-        },
-    .jvp =
-        [](RuleContext& c) {
-          Tensor x_dot = c.x_dot(0) ? c.x_dot(0) : zeros(c.dtype(0), c.shape(0));
-          Tensor border_dot = c.x_dot(1) ? c.x_dot(1) : Tensor::number(c.dtype(1), 0);
-          c.set(0, run(c.op, {x_dot, border_dot}, c.params));
         },
     .batch =
         [](BatchCall& c) {

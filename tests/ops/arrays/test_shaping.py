@@ -183,22 +183,3 @@ def test_the_gradient_of_mirrored_integers():
 def test_shapes_that_roll_refuses(arguments, message):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.roll(*arguments)
-
-
-def test_the_value_of_a_border_has_a_gradient():
-    x, value = tf.constant([[1.0, 2.0]]), tf.constant(3.0)
-    weights = tf.constant([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]])
-
-    def padded(x, value):
-        return tf.pad(x, [[0, 1], [1, 0]], constant_values=value)
-
-    for f in (padded, tf.function(padded)):
-        with tf.GradientTape(persistent=True) as tape:
-            tape.watch([x, value])
-            y = f(x, value)
-        assert y.numpy().tolist() == [[3.0, 1.0, 2.0], [3.0, 3.0, 3.0]]
-        dx, d_value = tape.gradient(y, [x, value], output_gradients=weights)
-        assert dx.numpy().tolist() == [[2.0, 4.0]] and float(d_value) == 57.0
-    with tf.autodiff.ForwardAccumulator(value, tf.constant(1.0)) as forward:
-        y = padded(x, value)
-    assert forward.jvp(y).numpy().tolist() == [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
