@@ -49,7 +49,7 @@ from tapeflow._src.train.checkpoint.tensor_bundle import write_bundle
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
-from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, type_spec_from_value
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
 
 _PRODUCER, _MIN_CONSUMER = 2345, 12  # of graphs like those of TensorFlow 2.21
 _TENSORFLOW = "2.21.0"
@@ -538,9 +538,11 @@ def concrete_functions_of(function: Function) -> list[ConcreteFunction]:
 
 
 def _has_plain_arguments(concrete: ConcreteFunction) -> bool:
-    """Whether a file can say for which arguments a graph was traced. Others are left out: no call would find them."""
+    """Whether no argument of the trace is an object that files cannot name; a spec without a name is an error."""
     try:
-        encode(_structure_of_arguments(concrete))
+        for leaf in nest.flatten(_structure_of_arguments(concrete)):
+            if not isinstance(leaf, TypeSpec):
+                encode(leaf)
     except TypeError:
         return False
     return True
