@@ -140,7 +140,7 @@ def _from_json(text: bytes) -> bytes:
                 getattr(made, field).value.extend(convert(value) for value in body.get("value", []))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise refuse(f"decode_json_example: Error while parsing JSON: {error}") from None
-    serialized: bytes = example.SerializeToString()
+    serialized: bytes = example.SerializeToString(deterministic=True)
     return serialized
 
 

@@ -162,7 +162,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     folder = os.fspath(logdir)
     os.makedirs(folder or ".", exist_ok=True)
     path = os.path.join(folder, name)
-    contents = str(definition).encode() if as_text else definition.SerializeToString()
+    contents = str(definition).encode() if as_text else definition.SerializeToString(deterministic=True)
     write_atomically(path, contents)
     return path
 
