@@ -21,11 +21,11 @@ from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
 from tapeflow._src.data.snapshots import saved_elements, write_elements
-from tapeflow._src.data.stages import Stages
+from tapeflow._src.data.stages import graph_of_stages
 from tapeflow._src.data.transformations import Transformations
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import constant, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
@@ -101,7 +101,7 @@ def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Iteration]
 
 
 @public("data.Dataset")
-class Dataset(Transformations, Stages, CompositeTensor):
+class Dataset(Transformations, CompositeTensor):
     """A sequence of elements, made anew each time it is iterated; an element is a tensor or a structure of tensors.
 
     >>> dataset = tf.data.Dataset.from_tensor_slices([1, 2, 3, 4, 5])
@@ -124,6 +124,15 @@ class Dataset(Transformations, Stages, CompositeTensor):
     def _inputs(self) -> list[Dataset]:
         """The datasets of which this one is made."""
         return self._made_of
+
+    def _as_serialized_graph(
+        self,
+        allow_stateful: bool | None = None,
+        strip_device_assignment: bool | None = None,
+        external_state_policy: Any = None,
+    ) -> Any:
+        """The stages as a serialized `GraphDef`; see `data/stages.py`."""
+        return constant(graph_of_stages(self).SerializeToString())
 
     # ---- what it is
 
