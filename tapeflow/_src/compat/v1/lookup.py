@@ -15,8 +15,19 @@ from tapeflow._src.types.dtypes import as_dtype, int64, string
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 
+class _Initialized:
+    """A table that is full from the beginning."""
+
+    _initializer_name = "table_init"
+
+    @property
+    def initializer(self) -> Any:
+        """An operation that does nothing."""
+        return no_op(name=self._initializer_name)
+
+
 @public("compat.v1.lookup.StaticHashTable")
-class StaticHashTable(tables.StaticHashTable):
+class StaticHashTable(_Initialized, tables.StaticHashTable):
     """A table that does not change. It is full from the beginning: its initializer has nothing left to do.
 
     >>> with tf.Graph().as_default():
@@ -28,25 +39,15 @@ class StaticHashTable(tables.StaticHashTable):
     array([ 2, -1], dtype=int32)
     """
 
-    @property
-    def initializer(self) -> Any:
-        """An operation that does nothing."""
-        return no_op(name="table_init")
-
 
 @public("compat.v1.lookup.StaticVocabularyTable")
-class StaticVocabularyTable(tables.StaticVocabularyTable):
+class StaticVocabularyTable(_Initialized, tables.StaticVocabularyTable):
     """Numbers for words; words that are not in the vocabulary share `num_oov_buckets` further numbers by a hash.
 
     >>> words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
     >>> tf.compat.v1.lookup.StaticVocabularyTable(words, 3).lookup(tf.constant(["b", "q"]))
     <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 4])>
     """
-
-    @property
-    def initializer(self) -> Any:
-        """An operation that does nothing."""
-        return no_op(name="table_init")
 
 
 # ---- not public: tables of a vocabulary in a file or a list
@@ -105,8 +106,10 @@ class TextFileStringTableInitializer(TextFileInitializer):
         super().__init__(filename, int64, key_column_index, string, value_column_index, vocab_size, delimiter, name)
 
 
-class IdTableWithHashBuckets(tables.LookupInterface):
+class IdTableWithHashBuckets(_Initialized, tables.LookupInterface):
     """A table of numbers, with further numbers by a hash for what it does not have."""
+
+    _initializer_name = "init"
 
     def __init__(
         self,
@@ -136,12 +139,7 @@ class IdTableWithHashBuckets(tables.LookupInterface):
         super().__init__(key_dtype, int64, name)
         self._table, self._buckets, self._spec = table, num_oov_buckets, hasher_spec
 
-    @property
-    def initializer(self) -> Any:
-        """An operation that does nothing."""
-        return no_op(name="init")
-
-    init = initializer
+    init = _Initialized.initializer
 
     def size(self, name: str | None = None) -> Any:
         """The number of words and further numbers, int64."""
