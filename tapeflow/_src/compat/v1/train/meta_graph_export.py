@@ -45,8 +45,7 @@ def export_meta_graph(
     >>> sorted(message.collection_def)
     ['trainable_variables', 'variables']
     """
-    if export_scope is not None:
-        raise NotImplementedError("export_meta_graph: `export_scope` is not supported; export the whole graph")
+    check_export_scope(export_scope)
     graph = get_default_graph() if graph is None else graph
     variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if saver_def is None else []
     variable_by_name = {v.name.removesuffix(":0"): v for v in variables}
@@ -59,6 +58,12 @@ def export_meta_graph(
     if filename is not None:
         write_meta_graph(meta, filename, as_text)
     return meta
+
+
+def check_export_scope(export_scope: str | None) -> None:
+    """Raises if a part of a graph is to be exported."""
+    if export_scope is not None:
+        raise NotImplementedError("export_meta_graph: `export_scope` is not supported; export the whole graph")
 
 
 def meta_graph_of(

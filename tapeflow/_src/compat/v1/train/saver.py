@@ -12,7 +12,12 @@ import numpy as np
 
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.compat.v1.train.meta_graph_export import export_meta_graph, meta_graph_of, write_meta_graph
+from tapeflow._src.compat.v1.train.meta_graph_export import (
+    check_export_scope,
+    export_meta_graph,
+    meta_graph_of,
+    write_meta_graph,
+)
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
 from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
@@ -78,8 +83,7 @@ class Saver:
         save_debug_info: bool = False,
     ) -> Any:
         """The default graph as a `MetaGraphDef`, with nodes that save the variables of this saver."""
-        if export_scope is not None:
-            raise NotImplementedError("export_meta_graph: `export_scope` is not supported; export the whole graph")
+        check_export_scope(export_scope)
         meta = meta_graph_of(get_default_graph(), self._variable_by_name, collection_list, clear_devices)
         if filename is not None:
             write_meta_graph(meta, filename, as_text)
