@@ -1,5 +1,6 @@
 """Names of TensorFlow 1, of Keras and of TensorFlow's inner modules: what defines them is imported on first use."""
 
+from tapeflow._src.compat.saved_model.constants import PUBLIC, VALUE_BY_NAME
 from tapeflow._src.compat.tensorflow.alias import offer_inner_modules
 from tapeflow._src.namespace import definitions_later, package_later, public_later
 
@@ -103,24 +104,12 @@ public_later(
     "tapeflow._src.compat.saved_model.v1_builder",
     *(f"compat.v1.saved_model.{name}" for name in ("Builder", "builder.SavedModelBuilder", "simple_save")),
 )
-_SIGNATURE_CONSTANTS = (
-    "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES", "CLASSIFY_OUTPUT_SCORES",
-    "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS",
-    "REGRESS_METHOD_NAME", "REGRESS_OUTPUTS",
-)  # fmt: skip
-_FILE_CONSTANTS = (
-    "ASSETS_DIRECTORY", "ASSETS_KEY", "DEBUG_DIRECTORY", "DEBUG_INFO_FILENAME_PB", "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY",
-    "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION", "VARIABLES_DIRECTORY",
-    "VARIABLES_FILENAME",
-)  # fmt: skip
 _SIGNATURE_FUNCTIONS = (
     "build_signature_def", "classification_signature_def", "is_valid_signature", "predict_signature_def",
     "regression_signature_def",
 )  # fmt: skip
 for _part, _part_names in (
-    ("signature_constants", _SIGNATURE_CONSTANTS),
-    ("constants", _FILE_CONSTANTS),
-    ("tag_constants", ("GPU", "SERVING", "TPU", "TRAINING")),
+    *VALUE_BY_NAME.items(),
     ("signature_def_utils", _SIGNATURE_FUNCTIONS),
     ("utils", ("build_tensor_info", "get_tensor_from_tensor_info")),
 ):
@@ -131,12 +120,7 @@ for _part, _part_names in (
 public_later(
     "tapeflow._src.compat.saved_model.saved_model",
     *(f"saved_model.{name}" for name in (
-        "ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES",
-        "CLASSIFY_OUTPUT_SCORES", "DEBUG_DIRECTORY", "DEBUG_INFO_FILENAME_PB", "DEFAULT_SERVING_SIGNATURE_DEF_KEY",
-        "GPU", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS", "REGRESS_METHOD_NAME",
-        "REGRESS_OUTPUTS", "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT", "SAVED_MODEL_SCHEMA_VERSION",
-        "SERVING", "TPU", "TRAINING", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "Asset", "LoadOptions",
-        "SaveOptions", "contains_saved_model", "load", "save",
+        *PUBLIC, "Asset", "LoadOptions", "SaveOptions", "contains_saved_model", "load", "save",
     )),
     *(f"compat.v1.saved_model.{name}" for name in (
         "contains_saved_model", "maybe_saved_model_directory", "loader.maybe_saved_model_directory"

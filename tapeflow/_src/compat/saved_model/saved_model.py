@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tapeflow._src.compat.saved_model.constants import DEFAULT_SIGNATURE, PUBLIC
 from tapeflow._src.compat.saved_model.loading import Loader
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
 from tapeflow._src.compat.saved_model.objects import ObjectList
@@ -15,33 +16,7 @@ from tapeflow._src.function.function import Function
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import is_trackable
 
-DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
-for _name, _value in (
-    ("ASSETS_DIRECTORY", "assets"),
-    ("ASSETS_KEY", "saved_model_assets"),
-    ("CLASSIFY_INPUTS", "inputs"),
-    ("CLASSIFY_METHOD_NAME", "tensorflow/serving/classify"),
-    ("CLASSIFY_OUTPUT_CLASSES", "classes"),
-    ("CLASSIFY_OUTPUT_SCORES", "scores"),
-    ("DEBUG_DIRECTORY", "debug"),
-    ("DEBUG_INFO_FILENAME_PB", "saved_model_debug_info.pb"),
-    ("DEFAULT_SERVING_SIGNATURE_DEF_KEY", DEFAULT_SERVING_SIGNATURE_DEF_KEY),
-    ("GPU", "gpu"),
-    ("PREDICT_INPUTS", "inputs"),
-    ("PREDICT_METHOD_NAME", "tensorflow/serving/predict"),
-    ("PREDICT_OUTPUTS", "outputs"),
-    ("REGRESS_INPUTS", "inputs"),
-    ("REGRESS_METHOD_NAME", "tensorflow/serving/regress"),
-    ("REGRESS_OUTPUTS", "outputs"),
-    ("SAVED_MODEL_FILENAME_PB", "saved_model.pb"),
-    ("SAVED_MODEL_FILENAME_PBTXT", "saved_model.pbtxt"),
-    ("SAVED_MODEL_SCHEMA_VERSION", 1),
-    ("SERVING", "serve"),
-    ("TPU", "tpu"),
-    ("TRAINING", "train"),
-    ("VARIABLES_DIRECTORY", "variables"),
-    ("VARIABLES_FILENAME", "variables"),
-):
+for _name, _value in PUBLIC.items():
     public(f"saved_model.{_name}")(_value)
 
 
@@ -106,10 +81,10 @@ def _default_signatures(objects: ObjectList) -> dict[str, Any]:
     held = {name: objects.things[number] for name, number in objects.children[0].items()}
     own = held.get("_default_save_signature", getattr(objects.things[0], "_default_save_signature", None))
     if own is not None:
-        return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: own}
+        return {DEFAULT_SIGNATURE: own}
     functions = (f for f in held.values() if isinstance(f, Function))
     found = [f for f in functions if f.input_signature is not None]
-    return {DEFAULT_SERVING_SIGNATURE_DEF_KEY: found[0]} if len(found) == 1 else {}
+    return {DEFAULT_SIGNATURE: found[0]} if len(found) == 1 else {}
 
 
 def _concrete(name: str, function: Any) -> ConcreteFunction:
@@ -159,7 +134,7 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
     if signatures is None:
         signatures = _default_signatures(objects)
     elif not isinstance(signatures, dict):
-        signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
+        signatures = {DEFAULT_SIGNATURE: signatures}
     named = {name: _concrete(name, function) for name, function in signatures.items()}
     gradients = options is None or options.experimental_custom_gradients
     SavedModelWriter(objects, named, gradients).write(os.fspath(export_dir))

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tapeflow._src.compat.saved_model.constants import LEGACY_INITIALIZER, MAIN_OPERATION
+from tapeflow._src.compat.saved_model.v1_models import INITIALIZER
 from tapeflow._src.compat.saved_model.v1_signatures import predict_signature_def
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.train.meta_graph_export import meta_graph_of, write_meta_graph
@@ -14,8 +16,6 @@ from tapeflow._src.compat.v1.train.saver import Saver
 from tapeflow._src.compat.v1.variables.variables import tables_initializer
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import find_public, public
-
-_INIT_OP = "__saved_model_init_op"
 
 
 @public("compat.v1.saved_model.Builder", "compat.v1.saved_model.builder.SavedModelBuilder")
@@ -100,10 +100,10 @@ class Builder:
         for key, signature in (signatures or {}).items():
             meta.signature_def[key].CopyFrom(signature)
         self._add_assets(meta, assets)
-        for key, operation in (("saved_model_main_op", main), ("legacy_init_op", legacy)):
+        for key, operation in ((MAIN_OPERATION, main), (LEGACY_INITIALIZER, legacy)):
             if operation is not None:
                 meta.collection_def[key].node_list.value.append(operation.name)
-                meta.signature_def[_INIT_OP].outputs[_INIT_OP].name = operation.name
+                meta.signature_def[INITIALIZER].outputs[INITIALIZER].name = operation.name
         self._model.meta_graphs.append(meta)
 
     def _add_assets(self, meta: Any, assets: Any) -> None:

@@ -11,6 +11,7 @@ from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.frames import without_frames, without_savers
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, called_functions, check_nodes
 from tapeflow._src.compat.graph_def.program import Program
+from tapeflow._src.compat.saved_model.constants import LEGACY_INITIALIZER, MAIN_OPERATION
 from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap, asset_path
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
@@ -28,7 +29,8 @@ from tapeflow._src.types.tensor_spec import TensorSpec
 from tapeflow._src.variables import Variable
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
-_INITIALIZERS = ("__saved_model_init_op", "saved_model_main_op", "legacy_init_op")
+INITIALIZER = "__saved_model_init_op"  # the signature of what runs first
+_INITIALIZERS = (INITIALIZER, MAIN_OPERATION, LEGACY_INITIALIZER)
 
 
 def _bundle(folder: str) -> Bundle | None:
@@ -197,7 +199,7 @@ def load_into_session(
 
 def _initializers(meta_graph: Any) -> list[str]:
     signature = meta_graph.signature_def
-    names = [out.name for key in _INITIALIZERS[:1] if key in signature for out in signature[key].outputs.values()]
-    for key in _INITIALIZERS[1:]:
+    names = [out.name for out in signature[INITIALIZER].outputs.values()] if INITIALIZER in signature else []
+    for key in (MAIN_OPERATION, LEGACY_INITIALIZER):
         names += list(meta_graph.collection_def[key].node_list.value)
     return [name.partition(":")[0] for name in names]

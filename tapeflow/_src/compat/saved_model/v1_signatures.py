@@ -6,41 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
+from tapeflow._src.compat.saved_model.constants import METHOD, VALUE_BY_NAME
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.namespace import public
 from tapeflow._src.types.dtypes import as_dtype
 
-_V1, _SIGNATURES, _TAGS, _FILES = (
-    f"compat.v1.saved_model.{part}" for part in ("", "signature_constants.", "tag_constants.", "constants.")
-)
-_METHOD = "tensorflow/serving"
-for _room, _value_by_name in (
-    (
-        _SIGNATURES,
-        {
-            "DEFAULT_SERVING_SIGNATURE_DEF_KEY": "serving_default",
-            "CLASSIFY_INPUTS": "inputs", "CLASSIFY_METHOD_NAME": f"{_METHOD}/classify",
-            "CLASSIFY_OUTPUT_CLASSES": "classes", "CLASSIFY_OUTPUT_SCORES": "scores",
-            "PREDICT_INPUTS": "inputs", "PREDICT_METHOD_NAME": f"{_METHOD}/predict", "PREDICT_OUTPUTS": "outputs",
-            "REGRESS_INPUTS": "inputs", "REGRESS_METHOD_NAME": f"{_METHOD}/regress", "REGRESS_OUTPUTS": "outputs",
-        },
-    ),
-    (_TAGS, {"GPU": "gpu", "SERVING": "serve", "TPU": "tpu", "TRAINING": "train"}),
-    (
-        _FILES,
-        {
-            "ASSETS_DIRECTORY": "assets", "ASSETS_KEY": "saved_model_assets", "DEBUG_DIRECTORY": "debug",
-            "DEBUG_INFO_FILENAME_PB": "saved_model_debug_info.pb", "LEGACY_INIT_OP_KEY": "legacy_init_op",
-            "MAIN_OP_KEY": "saved_model_main_op", "SAVED_MODEL_FILENAME_PB": "saved_model.pb",
-            "SAVED_MODEL_FILENAME_PBTXT": "saved_model.pbtxt", "SAVED_MODEL_SCHEMA_VERSION": 1,
-            "VARIABLES_DIRECTORY": "variables", "VARIABLES_FILENAME": "variables",
-        },
-    ),
-):  # fmt: skip
+for _module, _value_by_name in VALUE_BY_NAME.items():
     for _name, _value in _value_by_name.items():
-        public(f"{_V1}{_name}", f"{_room}{_name}")(_value)
+        public(f"compat.v1.saved_model.{_name}", f"compat.v1.saved_model.{_module}.{_name}")(_value)
 
 
 @public("compat.v1.saved_model.build_tensor_info", "compat.v1.saved_model.utils.build_tensor_info")
@@ -108,7 +83,7 @@ def build_signature_def(
 def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: str) -> Any:
     taken = {name: build_tensor_info(tensor) for name, tensor in inputs.items()}
     given = {name: build_tensor_info(tensor) for name, tensor in outputs.items()}
-    return build_signature_def(taken, given, f"{_METHOD}/{method}")
+    return build_signature_def(taken, given, f"{METHOD}/{method}")
 
 
 @public(
@@ -190,7 +165,7 @@ def is_valid_signature(signature_def: Any) -> bool:
     """
     inputs, outputs = signature_def.inputs, signature_def.outputs
     dtypes = [{key: as_dtype(info.dtype).name for key, info in infos.items()} for infos in (inputs, outputs)]
-    kind = signature_def.method_name.removeprefix(f"{_METHOD}/")
+    kind = signature_def.method_name.removeprefix(f"{METHOD}/")
     if kind == "predict":
         return bool(inputs) and bool(outputs)
     if kind == "regress":
