@@ -2,7 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from in_jax.train import STEPS, cross_entropy, loss, mlp, step
+from in_jax.train import cross_entropy, loss, mlp
+from registry import STEPS, step
 
 
 @loss

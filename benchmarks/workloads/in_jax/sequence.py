@@ -2,7 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from in_jax.train import cross_entropy, loss, step
+from in_jax.train import cross_entropy, loss
+from registry import step
 
 
 def layer_norm(x, scale, shift):

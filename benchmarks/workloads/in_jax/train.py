@@ -3,25 +3,18 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from registry import STEPS, losses
 
-STEPS = {}
 
-
+@losses
 def loss(function):
-    """`function(params, data)` is the loss of a workload that trains by gradient descent."""
+    """Returns the loss and the new parameters."""
 
-    def step(params, data, rate):
+    def run(params, data, rate):
         value, gradients = jax.value_and_grad(function)(params, data)
         return value, [p - rate * g for p, g in zip(params, gradients)]
 
-    STEPS[function.__name__] = step
-    return function
-
-
-def step(function):
-    """`function(params, data, rate)` returns the loss and the new parameters."""
-    STEPS[function.__name__] = function
-    return function
+    return run
 
 
 def build(name: str, values, compiled: bool):

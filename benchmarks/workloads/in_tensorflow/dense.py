@@ -1,7 +1,8 @@
 """Dense nets in several precisions, normalisations, gradients of single examples, optimizers."""
 
 import tensorflow as tf
-from in_tensorflow.train import cross_entropy, loss, mlp, step
+from in_tensorflow.train import cross_entropy, loss, mlp
+from registry import step
 
 
 @loss

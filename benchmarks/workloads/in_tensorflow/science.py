@@ -3,7 +3,8 @@
 import math
 
 import tensorflow as tf
-from in_tensorflow.train import loss, mlp, step
+from in_tensorflow.train import loss, mlp
+from registry import step
 
 
 @loss

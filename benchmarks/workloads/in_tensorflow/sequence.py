@@ -1,7 +1,8 @@
 """Sequences: a transformer, recurrent nets, an embedding with a sparse gradient."""
 
 import tensorflow as tf
-from in_tensorflow.train import cross_entropy, loss, step
+from in_tensorflow.train import cross_entropy, loss
+from registry import step
 
 
 def layer_norm(x, scale, shift):

@@ -2,28 +2,21 @@
 
 import numpy as np
 import tensorflow as tf
+from registry import STEPS, losses
 
-STEPS = {}
 
-
+@losses
 def loss(function):
-    """`function(params, data)` is the loss of a workload that trains by gradient descent."""
+    """Updates the parameters and returns the loss."""
 
-    def step(params, data, rate):
+    def run(params, data, rate):
         with tf.GradientTape() as tape:
             value = function(params, data)
         for p, g in zip(params, tape.gradient(value, params)):
             p.assign_sub(rate * g)
         return value
 
-    STEPS[function.__name__] = step
-    return function
-
-
-def step(function):
-    """`function(params, data, rate)` updates the parameters itself and returns the loss."""
-    STEPS[function.__name__] = function
-    return function
+    return run
 
 
 def build(name: str, values, compiled: bool):

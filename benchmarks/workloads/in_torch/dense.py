@@ -2,7 +2,8 @@
 
 import torch
 import torch.nn.functional as nn
-from in_torch.train import STEPS, compile_if_asked, loss, mlp, step
+from in_torch.train import compile_if_asked, loss, mlp
+from registry import STEPS, step
 
 
 @loss

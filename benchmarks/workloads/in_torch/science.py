@@ -4,7 +4,8 @@ import math
 
 import torch
 import torch.nn.functional as nn
-from in_torch.train import compile_if_asked, loss, loss_of_parts, mlp, part, step
+from in_torch.train import compile_if_asked, loss, loss_of_parts, mlp, part
+from registry import step
 
 
 @loss

@@ -2,7 +2,8 @@
 
 import torch
 import torch.nn.functional as nn
-from in_torch.train import compile_if_asked, loss, step
+from in_torch.train import compile_if_asked, loss
+from registry import step
 
 
 @loss

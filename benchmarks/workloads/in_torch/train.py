@@ -7,9 +7,9 @@ with it. Images are NCHW here: `channels_first` converts the arrays of four axes
 import functools
 
 import torch
+from registry import STEPS, losses
 
 torch.set_num_threads(2)
-STEPS = {}
 CHANNELS_FIRST = set()
 compiled_mode = False
 
@@ -33,27 +33,21 @@ def part(function):
     return call
 
 
-def loss(function, whole=True):
-    """`function(params, data)` is the loss of a workload that trains by gradient descent."""
+def _descent(function, whole=True):
+    """Updates the parameters and returns the loss."""
 
-    def step(params, data, rate):
+    def run(params, data, rate):
         value = (compile_if_asked(function) if whole else function)(params, data)
         gradients = torch.autograd.grad(value, params)
         with torch.no_grad():
             torch._foreach_add_(params, gradients, alpha=-rate)
         return value
 
-    STEPS[function.__name__] = step
-    return function
+    return run
 
 
-loss_of_parts = functools.partial(loss, whole=False)
-
-
-def step(function):
-    """`function(params, data, rate)` updates the parameters itself and returns the loss."""
-    STEPS[function.__name__] = function
-    return function
+loss = losses(_descent)
+loss_of_parts = losses(functools.partial(_descent, whole=False))
 
 
 def channels_first(function):

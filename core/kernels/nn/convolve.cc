@@ -298,13 +298,7 @@ template <class T> void conv_backward_filter(const ConvGeometry& geometry, const
         const Scratch<T*> writes(rows_total);
         const T** read = reads.data();
         T** write = writes.data();
-        ConvTile<T> tile{};
-        tile.offset = offsets.data();
-        tile.outer = static_cast<int64_t>(offsets.size());
-        tile.inner = block.count[2];
-        tile.a_step = axes[2].step * inside.pixel;
-        tile.b_step = right.pixel;
-        tile.accumulate = accumulate;
+        ConvTile<T> tile = tile_over(axes, block, inside, right, offsets, accumulate);
         int64_t group = -1;
         for (int64_t p = total * share / share_count; p < total * (share + 1) / share_count; ++p) {
           if (group != p / panels) {

@@ -416,4 +416,17 @@ template <class T, class Add> void sum_over_blocks(const Blocks& blocks, int64_t
   });
 }
 
+// A tile of a sum over the points of `block`; its rows, columns and the place of `b` are still to be set.
+template <class T> ConvTile<T> tile_over(const Axes& axes, const Block& block, const Source<T>& inside,
+                                         const Right<T>& right, const Offsets& offsets, bool accumulate) {
+  ConvTile<T> tile{};
+  tile.offset = offsets.data();
+  tile.outer = static_cast<int64_t>(offsets.size());
+  tile.inner = block.count[2];
+  tile.a_step = axes[2].step * inside.pixel;
+  tile.b_step = right.pixel;
+  tile.accumulate = accumulate;
+  return tile;
+}
+
 }  // namespace tapeflow::convolution

@@ -112,15 +112,9 @@ template <class T> void depthwise_backward_filter(const ConvGeometry& geometry, 
                        const Offsets taps = tap_offsets(axes, inside, true);
                        std::array<const T*, ConvKernels<T>::most_rows> read;
                        std::array<T*, ConvKernels<T>::most_rows> write;
-                       ConvTile<T> tile{};
+                       ConvTile<T> tile = tile_over(axes, block, inside, right, offsets, accumulate);
                        tile.a = read.data();
                        tile.c = write.data();
-                       tile.offset = offsets.data();
-                       tile.outer = static_cast<int64_t>(offsets.size());
-                       tile.inner = block.count[2];
-                       tile.a_step = axes[2].step * inside.pixel;
-                       tile.b_step = right.pixel;
-                       tile.accumulate = accumulate;
                        for (int64_t c = 0; c < channels; c += kernel.lanes)
                          for_each_tile(taps_total, kernel.rows, [&](int64_t first, int64_t rows) {
                            for (int64_t r = 0; r < rows; ++r) {

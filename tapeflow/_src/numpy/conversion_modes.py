@@ -14,6 +14,7 @@ from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, installed_namespaces
 from tapeflow._src.numpy.weak_tensor import WeakTensor, maybe_weak, with_dtype
 from tapeflow._src.numpy.weak_types import PromoMode, holds_only_numbers, result_type, state
+from tapeflow._src.ops.extension.api_dispatch import Replacement
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.elementwise_names import BINARY, UNARY
 
@@ -59,13 +60,11 @@ _SLOT_BY_NAME = {
 }  # the operators of the core, before anything takes their place
 
 
-class _Promoting:
+class _Promoting(Replacement):
     """A public function that promotes the dtypes of its first arguments."""
 
     def __init__(self, function: Any) -> None:
-        self.__wrapped__ = function
-        self.__name__ = getattr(function, "__name__", type(function).__name__)
-        self.__doc__ = function.__doc__
+        super().__init__(function)
         self._names = [*inspect.signature(function).parameters]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -79,14 +78,6 @@ class _Promoting:
     def promote(self, given: dict[str, Any]) -> Any:
         """The result for arguments by name."""
         raise NotImplementedError
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "__wrapped__":
-            raise AttributeError(name)
-        return getattr(self.__wrapped__, name)
-
-    def __repr__(self) -> str:
-        return repr(self.__wrapped__)
 
 
 class _Unary(_Promoting):

@@ -36,11 +36,17 @@ def parts(sparse, prefix="", shape="shape"):
 
 
 CONV = {"strides": [1, 1, 1, 1], "padding": "SAME"}
+DILATION = {"strides": [1] * 4, "rates": [1] * 4, "padding": "SAME"}
 POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
 POOL3 = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 1, 1, 1, 1], "padding": "VALID"}
 NORM = {"scale": f(2), "offset": f(2), "epsilon": 0.01}
 LARGEST = np.lib.stride_tricks.sliding_window_view(VOLUME[0, ..., 0], (2, 2, 2)).max((3, 4, 5))[None, ..., None].copy()
 EMPTY = np.zeros([0], np.float32)
+TRANSFORM = {
+    "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
+    "output_shape": [6, 5],
+    "fill_value": 0.5,
+}
 
 CALLS: list[tuple[str, dict]] = [
     ("AvgPool3D", {"input": VOLUME, **POOL3}),
@@ -90,119 +96,21 @@ CALLS: list[tuple[str, dict]] = [
         "DepthwiseConv2dNativeBackpropFilter",
         {"input": IMAGE, "filter_sizes": [3, 3, 2, 2], "out_backprop": f(1, 5, 6, 4), **CONV},
     ),
-    ("Dilation2D", {"input": IMAGE, "filter": f(2, 2, 2), "strides": [1] * 4, "rates": [1] * 4, "padding": "SAME"}),
-    (
-        "Dilation2DBackpropFilter",
-        {
-            "input": IMAGE,
-            "filter": f(2, 2, 2),
-            "out_backprop": f(1, 5, 6, 2),
-            "strides": [1] * 4,
-            "rates": [1] * 4,
-            "padding": "SAME",
-        },
-    ),
-    (
-        "Dilation2DBackpropInput",
-        {
-            "input": IMAGE,
-            "filter": f(2, 2, 2),
-            "out_backprop": f(1, 5, 6, 2),
-            "strides": [1] * 4,
-            "rates": [1] * 4,
-            "padding": "SAME",
-        },
+    ("Dilation2D", {"input": IMAGE, "filter": f(2, 2, 2), **DILATION}),
+    *(
+        (f"Dilation2DBackprop{by}", {"input": IMAGE, "filter": f(2, 2, 2), "out_backprop": f(1, 5, 6, 2), **DILATION})
+        for by in ("Filter", "Input")
     ),
     ("FusedBatchNorm", {"x": IMAGE, **NORM, "mean": EMPTY, "variance": EMPTY}),
     ("FusedBatchNormV3", {"x": IMAGE, **NORM, "mean": f(2), "variance": f(2, low=1, high=2), "is_training": False}),
     ("IgammaGradA", {"a": f(3, low=1, high=2), "x": f(3, low=1, high=2)}),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "BILINEAR",
-            "fill_mode": "CONSTANT",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "BILINEAR",
-            "fill_mode": "REFLECT",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "BILINEAR",
-            "fill_mode": "WRAP",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "BILINEAR",
-            "fill_mode": "NEAREST",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "NEAREST",
-            "fill_mode": "CONSTANT",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "NEAREST",
-            "fill_mode": "REFLECT",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "NEAREST",
-            "fill_mode": "WRAP",
-        },
-    ),
-    (
-        "ImageProjectiveTransformV3",
-        {
-            "images": IMAGE,
-            "transforms": np.array([[0.8, 0.3, -1.0, -0.2, 0.9, 0.5, 0.01, -0.02]], np.float32),
-            "output_shape": [6, 5],
-            "fill_value": 0.5,
-            "interpolation": "NEAREST",
-            "fill_mode": "NEAREST",
-        },
+    *(
+        (
+            "ImageProjectiveTransformV3",
+            {**TRANSFORM, "images": IMAGE, "interpolation": interpolation, "fill_mode": mode},
+        )
+        for interpolation in ("BILINEAR", "NEAREST")
+        for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
     ),
     ("ApproximateEqual", {"x": MATRIX, "y": MATRIX + 1e-4, "tolerance": 1e-3}),
     ("InplaceAdd", {"x": MATRIX, "i": i(0, 2), "v": f(2, 3)}),

@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-
-
-def gradient(function, *values):
-    tensors = [tf.constant(v) for v in values]
-    with tf.GradientTape() as tape:
-        for t in tensors:
-            tape.watch(t)
-        y = function(*tensors)
-    return tape.gradient(y, tensors)
-
+from tests.ops.gradients import gradient
 
 METHODS = ["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"]
 

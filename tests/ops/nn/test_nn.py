@@ -7,15 +7,7 @@ import pytest
 
 import tapeflow as tf
 from tapeflow._src import primitives
-
-
-def gradient(function, *values):
-    tensors = [tf.constant(v) for v in values]
-    with tf.GradientTape() as tape:
-        for t in tensors:
-            tape.watch(t)
-        y = function(*tensors)
-    return tape.gradient(y, tensors)
+from tests.ops.gradients import gradient
 
 
 def numeric(function, x, step=1e-6):

@@ -11,6 +11,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.compat.feature_columns.arguments import check_key, check_oov, check_string_or_integer
 from tapeflow._src.compat.feature_columns.column import CategoricalColumn
 from tapeflow._src.compat.feature_columns.transformation import sparse_input
+from tapeflow._src.compat.v1.signatures.declaration import v1_signature
 from tapeflow._src.data.readers import TFRecordDataset
 from tapeflow._src.data.tables import index_table_from_dataset
 from tapeflow._src.function.trace import init_scope
@@ -219,25 +220,12 @@ def categorical_column_with_vocabulary_file(
     )
 
 
-@public("compat.v1.feature_column.categorical_column_with_vocabulary_file")
-def categorical_column_with_vocabulary_file_v1(
-    key: str,
-    vocabulary_file: Any,
-    vocabulary_size: Any = None,
-    num_oov_buckets: Any = 0,
-    default_value: Any = None,
-    dtype: Any = string,
-) -> Any:
-    """`tf.feature_column.categorical_column_with_vocabulary_file`, in TensorFlow 1's order of arguments.
-
-    >>> tf.io.write_file("colours.txt", "red\\nblue\\n")
-    >>> column = tf.compat.v1.feature_column.categorical_column_with_vocabulary_file("colour", "colours.txt", None, 3)
-    >>> column.num_buckets
-    5
-    """
-    return categorical_column_with_vocabulary_file(
-        key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets
-    )
+v1_signature(
+    "feature_column.categorical_column_with_vocabulary_file(key, vocabulary_file, vocabulary_size=None, "
+    "num_oov_buckets=0, default_value=None, dtype=string)",
+    "feature_column.categorical_column_with_vocabulary_file",
+    example="tf.compat.v1.feature_column.categorical_column_with_vocabulary_file('k', 'f.txt', 4, 3).num_buckets => 7",
+)
 
 
 @public(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
@@ -20,7 +21,7 @@ from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.train.checkpoint_files import init_from_checkpoint
 from tapeflow._src.compat.v1.variables.variable_scope import get_variable
-from tapeflow._src.namespace import find_public, public
+from tapeflow._src.namespace import find_public, public, public_as
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.nn.initializers import TruncatedNormalInitializerV1
 from tapeflow._src.types.dtypes import float32, int64
@@ -119,6 +120,19 @@ class _Embedded(_OverCategories):
         return y
 
 
+def _create_rows(column: Any, state_manager: Any) -> None:
+    """Makes the variable of a column with a row for each category."""
+    state_manager.create_variable(
+        column,
+        name="embedding_weights",
+        shape=(column.categorical_column.num_buckets, column.dimension),
+        dtype=float32,
+        trainable=column.trainable,
+        use_resource=True,
+        initializer=column.initializer,
+    )
+
+
 class EmbeddingColumn(
     _Embedded,
     namedtuple(
@@ -135,15 +149,7 @@ class EmbeddingColumn(
 
     def create_state(self, state_manager: Any) -> None:
         """Makes the variable."""
-        state_manager.create_variable(
-            self,
-            name="embedding_weights",
-            shape=(self.categorical_column.num_buckets, self.dimension),
-            dtype=float32,
-            trainable=self.trainable,
-            use_resource=True,
-            initializer=self.initializer,
-        )
+        _create_rows(self, state_manager)
 
     def _weights(self, state_manager: Any) -> Any:
         variable = state_manager.get_variable(self, name="embedding_weights")
@@ -229,14 +235,7 @@ class SharedEmbeddingColumnV1(
 
     def create_state(self, state_manager: Any) -> None:
         """Makes the variable, or takes that of the collection."""
-        state_manager.create_variable(
-            self,
-            name="embedding_weights",
-            shape=(self.categorical_column.num_buckets, self.dimension),
-            dtype=float32,
-            trainable=self.trainable,
-            initializer=self.initializer,
-        )
+        _create_rows(self, state_manager)
 
     def _weights(self, state_manager: Any) -> Any:
         kept = get_default_graph().get_collection_ref(self.shared_embedding_collection_name)
@@ -369,54 +368,51 @@ def _shared_name(columns: Any, name: str | None) -> str:
     return name or "_".join(column.name for column in ordered) + "_shared_embedding"
 
 
-@public("feature_column.shared_embeddings")
-def shared_embeddings(
-    categorical_columns: Any,
-    dimension: Any,
-    combiner: str = "mean",
-    initializer: Any = None,
-    shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: Any = None,
-    max_norm: Any = None,
-    trainable: bool = True,
-    use_safe_embedding_lookup: bool = True,
-) -> list[Any]:
+def _sharing(by_scope: bool, doc: str, path: str) -> Callable[..., Any]:
+    """A function that makes columns of one variable: one of the open variable scope, or one that a creator makes."""
+
+    @public_as(doc, path)
+    def function(
+        categorical_columns: Any,
+        dimension: Any,
+        combiner: str = "mean",
+        initializer: Any = None,
+        shared_embedding_collection_name: str | None = None,
+        ckpt_to_load_from: Any = None,
+        tensor_name_in_ckpt: Any = None,
+        max_norm: Any = None,
+        trainable: bool = True,
+        use_safe_embedding_lookup: bool = True,
+    ) -> list[Any]:
+        name = _shared_name(categorical_columns, shared_embedding_collection_name)
+        checkpoint = ckpt_to_load_from, tensor_name_in_ckpt
+        initializer = _checked_initializer(dimension, initializer, *checkpoint)
+        if by_scope:
+            first = dimension, combiner, initializer, name, *checkpoint
+            last = max_norm, trainable, use_safe_embedding_lookup
+            return [SharedEmbeddingColumnV1(column, *first, *last) for column in categorical_columns]
+        buckets = categorical_columns[0].num_buckets
+        creator = SharedEmbeddingColumnCreator(
+            dimension, initializer, *checkpoint, buckets, trainable, name, use_safe_embedding_lookup
+        )
+        return [creator(column, combiner, max_norm) for column in categorical_columns]
+
+    return function
+
+
+shared_embeddings = _sharing(
+    False,
     """Dense columns like `embedding_column` that choose rows of one variable; in graphs of TensorFlow 1.
 
     >>> with tf.Graph().as_default():
     ...     seen, bought = (tf.feature_column.categorical_column_with_identity(name, 3) for name in ("seen", "bought"))
     ...     [column.name for column in tf.feature_column.shared_embeddings([seen, bought], dimension=4)]
     ['seen_shared_embedding', 'bought_shared_embedding']
-    """
-    name = _shared_name(categorical_columns, shared_embedding_collection_name)
-    initializer = _checked_initializer(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt)
-    creator = SharedEmbeddingColumnCreator(
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        categorical_columns[0].num_buckets,
-        trainable,
-        name,
-        use_safe_embedding_lookup,
-    )
-    return [creator(column, combiner, max_norm) for column in categorical_columns]
-
-
-@public("compat.v1.feature_column.shared_embedding_columns")
-def shared_embedding_columns(
-    categorical_columns: Any,
-    dimension: Any,
-    combiner: str = "mean",
-    initializer: Any = None,
-    shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: Any = None,
-    max_norm: Any = None,
-    trainable: bool = True,
-    use_safe_embedding_lookup: bool = True,
-) -> list[Any]:
+    """,
+    "feature_column.shared_embeddings",
+)
+shared_embedding_columns = _sharing(
+    True,
     """Dense columns for `input_layer` and `linear_model` that choose rows of one variable of the graph.
 
     >>> with tf.Graph().as_default():
@@ -425,21 +421,6 @@ def shared_embedding_columns(
     ...     y = tf.compat.v1.feature_column.input_layer({"seen": [[1]], "bought": [[2]]}, shared)
     ...     y.shape, [v.name for v in tf.compat.v1.trainable_variables()]
     (TensorShape([1, 8]), ['input_layer/bought_seen_shared_embedding/embedding_weights:0'])
-    """
-    name = _shared_name(categorical_columns, shared_embedding_collection_name)
-    initializer = _checked_initializer(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt)
-    return [
-        SharedEmbeddingColumnV1(
-            column,
-            dimension,
-            combiner,
-            initializer,
-            name,
-            ckpt_to_load_from,
-            tensor_name_in_ckpt,
-            max_norm,
-            trainable,
-            use_safe_embedding_lookup,
-        )
-        for column in categorical_columns
-    ]
+    """,
+    "compat.v1.feature_column.shared_embedding_columns",
+)

@@ -14,6 +14,7 @@ from tapeflow._src.compat.feature_columns import (
     sequences,
     transformation,
 )
+from tapeflow._src.namespace import find_public
 
 _V2 = (categorical, combined, embeddings, numeric)
 
@@ -36,8 +37,11 @@ names_by_file: dict[str, dict[str, Any]] = {
         "_StateManagerImpl": transformation.StateManager,
         "_normalize_feature_columns": models.normalize_feature_columns,
         "categorical_column_with_vocabulary_file_v2": categorical.categorical_column_with_vocabulary_file,
-        "categorical_column_with_vocabulary_file": categorical.categorical_column_with_vocabulary_file_v1,
+        "categorical_column_with_vocabulary_file": find_public(
+            "compat.v1.feature_column.categorical_column_with_vocabulary_file"
+        ),
         "make_parse_example_spec_v2": models.make_parse_example_spec,
+        "shared_embedding_columns": embeddings.shared_embedding_columns,
         "shared_embedding_columns_v2": embeddings.shared_embeddings,
     },
     "python.feature_column.feature_column_v2_types": {"FeatureColumn": column.FeatureColumn},

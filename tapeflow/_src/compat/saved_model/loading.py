@@ -7,14 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import (  # noqa: F401  register handlers
-    control_flow,
-    effects,
-    reference_updates,
-    resources,
-    tensor_arrays,
-    tensor_lists,
-)
+from tapeflow._src.compat.graph_def import import_handlers  # noqa: F401
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
 from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
 from tapeflow._src.compat.saved_model.revived_types import revive

@@ -11,20 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
-    export_arrays,
-    export_compositions,
-    export_control_flow,
-    export_deferred,
-    export_effects,
-    export_features,
-    export_gradients,
-    export_images,
-    export_math,
-    export_nn,
-    export_python,
-    export_sparse,
-)
+from tapeflow._src.compat.graph_def import graphs  # noqa: F401  register rules
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
 from tapeflow._src.compat.saved_model.call_specs import (

@@ -21,13 +21,28 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-class Dispatched:
-    """A public function, and what a program wants it to do for arguments of its own types."""
+class Replacement:
+    """What takes the place of a public function under all its names, and looks like it."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Any) -> None:
         self.__wrapped__ = function
         self.__name__ = getattr(function, "__name__", type(function).__name__)
         self.__doc__ = function.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class Dispatched(Replacement):
+    """A public function, and what a program wants it to do for arguments of its own types."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
         self._parameters = inspect.signature(function)
         self.handlers: list[tuple[dict[str, Any], Callable[..., Any], Any]] = []  # what must match, what runs, for whom
 
@@ -48,14 +63,6 @@ class Dispatched:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         handler = self.find(args, kwargs)
         return self.__wrapped__(*args, **kwargs) if handler is None else handler(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "__wrapped__":
-            raise AttributeError(name)
-        return getattr(self.__wrapped__, name)
-
-    def __repr__(self) -> str:
-        return repr(self.__wrapped__)
 
     def __reduce__(self) -> Any:
         return _dispatched, (self.__wrapped__,)

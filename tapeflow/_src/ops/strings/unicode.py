@@ -13,7 +13,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.elements import map_bytes, tensor_from
 from tapeflow._src.ops.strings.strings import split_rows
-from tapeflow._src.types.dtypes import int32, int64
+from tapeflow._src.types.dtypes import int32, int64, string
 from tapeflow._src.types.errors import InvalidArgumentError
 
 # ---- characters
@@ -72,6 +72,20 @@ def _decode(value: bytes, encoding: str, errors: str, replacement: int, control:
     return "".join([character for character, _ in _characters(value, encoding, errors, replacement, control)])
 
 
+def _parts(
+    input: Any,
+    characters: Callable[[bytes], list[tuple[str, int]]],
+    part: Callable[[str], Any],
+    dtype: Any,
+    offsets: bool,
+) -> Any:
+    """`part` of each character, and with `offsets` also the byte at which each begins."""
+    found = split_rows(input, lambda value: [part(character) for character, _ in characters(value)], dtype)
+    if not offsets:
+        return found
+    return found, split_rows(input, lambda value: [place for _, place in characters(value)], int64)
+
+
 def _decoder(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
     @public_as(doc, path)
     def function(
@@ -85,10 +99,7 @@ def _decoder(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
         def characters(value: bytes) -> list[tuple[str, int]]:
             return _characters(value, input_encoding, errors, replacement_char, replace_control_characters)
 
-        found = split_rows(input, lambda value: [ord(character) for character, _ in characters(value)], int32)
-        if not with_offsets:
-            return found
-        return found, split_rows(input, lambda value: [place for _, place in characters(value)], int64)
+        return _parts(input, characters, ord, int32, with_offsets)
 
     return function
 
@@ -96,19 +107,12 @@ def _decoder(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
 def _splitter(with_offsets: bool, doc: str, path: str) -> Callable[..., Any]:
     @public_as(doc, path)
     def function(
-        input: Any,
-        input_encoding: str,
-        errors: str = "replace",
-        replacement_char: int = 65533,
-        name: str | None = None,
+        input: Any, input_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
     ) -> Any:
         def characters(value: bytes) -> list[tuple[str, int]]:
             return _characters(value, input_encoding, errors, replacement_char, False)
 
-        found = split_rows(input, lambda value: [c.encode(input_encoding) for c, _ in characters(value)])
-        if not with_offsets:
-            return found
-        return found, split_rows(input, lambda value: [place for _, place in characters(value)], int64)
+        return _parts(input, characters, lambda character: character.encode(input_encoding), string, with_offsets)
 
     return function
 

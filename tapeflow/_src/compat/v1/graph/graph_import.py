@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import (  # noqa: F401  register handlers
-    control_flow,
-    effects,
-    reference_updates,
-    resources,
-    tensor_arrays,
-    tensor_lists,
-)
+from tapeflow._src.compat.graph_def import import_handlers  # noqa: F401
 from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.frames import without_frames
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, check_nodes
