@@ -69,9 +69,9 @@ PyObject* check_stop(PyObject* self, PyObject*) {
 }
 
 PyObject* check_measure(PyObject* self, PyObject* on) {
-  int truth = PyObject_IsTrue(on);
-  if (truth < 0) return nullptr;
-  check_of(self).measure(truth);
+  int enabled = PyObject_IsTrue(on);
+  if (enabled < 0) return nullptr;
+  check_of(self).measure(enabled);
   Py_RETURN_NONE;
 }
 // times(): rows of (operation, code, instruction, backward, nanoseconds, calls, bytes of results, largest element).

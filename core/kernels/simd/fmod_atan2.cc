@@ -1,4 +1,4 @@
-// Chooses the functions of quotients for this machine. They are in quotients_kernel.cc, compiled once per instruction
+// Chooses the functions of quotients for this machine. They are in fmod_atan2_kernel.cc, compiled once per instruction
 // set.
 #include "kernels/simd/fmod_atan2.h"
 

@@ -106,19 +106,19 @@ Shape known_slice(const Shape& x, const SliceKey& key) {
     fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", x.rank(), "; input has only ",
          x.rank(), " dims");
   for (const SlicePart& part : key) {
-    bool told = part.begin != kUnknownInt && part.end != kUnknownInt && part.step != kUnknownInt;
+    bool known = part.begin != kUnknownInt && part.end != kUnknownInt && part.step != kUnknownInt;
     switch (part.kind) {
       case SlicePart::Kind::ellipsis:
         for (int until = d + x.rank() - used; d < until; ++d) result.append(x[d]);
         break;
       case SlicePart::Kind::new_axis: result.append(1); break;
       case SlicePart::Kind::index:
-        if (told && x[d] >= 0) plan_slice(Shape{x[d]}, {part});
+        if (known && x[d] >= 0) plan_slice(Shape{x[d]}, {part});
         ++d;
         break;
       case SlicePart::Kind::range: {
         bool whole = !part.has_begin && !part.has_end && part.step == 1;
-        result.append(whole ? x[d] : told && x[d] >= 0 ? plan_slice(Shape{x[d]}, {part}).result[0] : -1);
+        result.append(whole ? x[d] : known && x[d] >= 0 ? plan_slice(Shape{x[d]}, {part}).result[0] : -1);
         ++d;
         break;
       }
@@ -143,11 +143,11 @@ const Op& get_item_entry = define(Op{
     .infer_staged =
         [](Call& call) {
           const Tensor& x = call.in[0];
-          bool told = count_known(call.params.value(get_item_params.key));
-          for (size_t i = 0; told && i < call.params[get_item_params.key].size(); i += kNumbersPerPart)
-            told = call.params[get_item_params.key][i] != kUnknownInt;
+          bool known = count_known(call.params.value(get_item_params.key));
+          for (size_t i = 0; known && i < call.params[get_item_params.key].size(); i += kNumbersPerPart)
+            known = call.params[get_item_params.key][i] != kUnknownInt;
           call.returns(x.dtype(),
-                       told ? known_slice(x.shape(), decode_key(call.params[get_item_params.key])) : Shape::unknown());
+                       known ? known_slice(x.shape(), decode_key(call.params[get_item_params.key])) : Shape::unknown());
         },
     .kernel =
         [](Call& call) {

@@ -79,7 +79,7 @@ void read_before_broadcast(PlanIR& ir, Node& n) {
 }
 
 // A node whose results are views of its inputs: becomes aliases. Where that depends on the parameters, the kernel
-// tells.
+// reports it.
 bool eliminate_view(PlanIR& ir, const Node& n) {
   const ViewKind kind = n.op->planning.view;
   if (kind == ViewKind::always) {

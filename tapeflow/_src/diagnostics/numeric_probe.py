@@ -201,11 +201,11 @@ class Sensitivity(NamedTuple):
     typical: float = 0.0  # the norm of the gradient: how large derivatives along directions usually are
 
     def lost_at_stops(self) -> float:
-        """The share that `tf.stop_gradient` takes away; 0. if it is too small to be told."""
+        """The share that `tf.stop_gradient` takes away; 0. if it is too small to measure."""
         return self._share(self.through, self.analytic)
 
     def lost_elsewhere(self) -> float:
-        """The share that is lost where nothing is recorded; 0. if it is too small to be told."""
+        """The share that is lost where nothing is recorded; 0. if it is too small to measure."""
         return self._share(self.numeric, self.through)
 
     def _share(self, whole: float, part: float) -> float:

@@ -59,7 +59,7 @@ def _boxes(tape: Any, steps: list[Step], marked: Step | None) -> list[Box]:
 def _variable_names(tape: Any) -> dict[int, tuple[str, tuple[str, ...]]]:
     """By index on the tape: the name of a watched variable, and its dtype and shape.
 
-    A variable without a name of its own has that of the program; if there is none, the line that made it is told.
+    A variable without a name of its own has that of the program; if there is none, the line that made it stands there.
     """
     found: dict[int, tuple[str, tuple[str, ...]]] = {}
     frames = user_frames()

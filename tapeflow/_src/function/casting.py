@@ -51,7 +51,7 @@ def _cast_tensor(value: Any, spec: TensorSpec) -> Any:
 
 
 def _fits(shape: Any, wanted: Any) -> bool:
-    """Whether values of the shape may be given; what is not known of a symbolic tensor shows when the graph runs."""
+    """Whether values of the shape may be given; what is unknown about a symbolic tensor shows when the graph runs."""
     return bool(shape.is_compatible_with(wanted))
 
 

@@ -188,7 +188,7 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
         found.append((_flat(structure), structure, None, None))
     outputs = found[0][0]
     if any(len(outputs) != len(others) for others, *_ in found):
-        raise ValueError("the number of results depends on what is not known while tracing")
+        raise ValueError("the number of results depends on values that are unknown while tracing")
     probes = [probe[:2] for probe in found]
     open_rank = len(found) == 1 or any(x.shape.rank is None for x in symbolic)
     if open_rank or len(found) < _PROBES or found[-1][2] is None:

@@ -49,7 +49,7 @@ class Traces:
         self._eager_calls = 0
 
     def is_looked_at(self) -> bool:
-        """Whether a doctor is told of this call: of the first ones, and of every sixteenth later."""
+        """Whether a doctor is notified of this call: of the first ones, and of every sixteenth later."""
         self._eager_calls += 1
         return self._eager_calls <= 64 or self._eager_calls % 16 == 0
 

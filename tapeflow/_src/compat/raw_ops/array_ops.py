@@ -184,7 +184,7 @@ def _split_2(x: Any, sep: Any, maxsplit: int) -> StringSplit:
     return _split_parts(strings.split(x, text or None, maxsplit).to_list())
 
 
-def _truth(x: Any) -> Any:
+def _to_bool(x: Any) -> Any:
     """Whether a scalar is not zero or empty; for others, whether they have elements."""
     x = convert_to_tensor(x)
     if x.shape.rank:
@@ -254,7 +254,7 @@ ROWS: list[tuple[str, str, Any]] = [
     ("StringSplit", "input, delimiter, skip_empty=True", _split),
     ("StringSplitV2", "input, sep, maxsplit=-1", _split_2),
     ("Svd", "input, compute_uv=True, full_matrices=False", _svd),
-    ("ToBool", "input", _truth),
+    ("ToBool", "input", _to_bool),
     ("UniqueV2", "x, axis, out_idx='int32'", lambda x, axis, out_idx: UniqueV2(*_unique_slices(x, axis, out_idx)[:2])),
     (
         "UniqueWithCountsV2",

@@ -153,7 +153,7 @@ class _Threads:
         _core.unlock_from(None)
 
     def join(self) -> None:
-        """Waits for threads that were told to end: the interpreter must not end in the middle of an element."""
+        """Waits for threads that were stopped: the interpreter must not end in the middle of an element."""
         deadline = time.monotonic() + _SECONDS_TO_END
         for thread in list(self._alive):
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -16,7 +16,7 @@ _LEAVES_GRAPH = {"py_function", "numpy_function", "py_func"}
 
 
 class Retraces:
-    """Is told of every call of a `tf.function`, also of those that run eagerly for the doctor."""
+    """Is notified of every call of a `tf.function`, also of those that run eagerly for the doctor."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, list[Any]]] = {}

@@ -17,7 +17,7 @@ _FEWEST = 3  # steps in a row after which weights were replaced
 
 
 class Assignments:
-    """Is told of every assignment, and of the steps in between."""
+    """Is notified of every assignment, and of the steps in between."""
 
     def __init__(self) -> None:
         self.changed: set[int] = set()  # variables, by id, that anything changed after they were made

@@ -237,7 +237,7 @@ _publish(
 )
 _publish(
     "RunMetadata",
-    """What a run tells about itself: sessions leave it as it is.
+    """What a run reports about itself: sessions leave it as it is.
 
     >>> len(tf.compat.v1.RunMetadata().step_stats.dev_stats)
     0
