@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import enum
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.data.dataset import Dataset
-from tapeflow._src.data.iterator import Iterator
+from tapeflow._src.data.iterator import Cursor, Iterator
 from tapeflow._src.data.options import AutoShardPolicy
-from tapeflow._src.data.pipes.pipe import Pipe
+from tapeflow._src.data.pipes.pipe import Iteration, Pipe
+from tapeflow._src.data.pipes.structure import map_leaves
+from tapeflow._src.data.session_iterators import (
+    SessionIterator,
+    get_legacy_output_classes,
+    get_legacy_output_shapes,
+    get_legacy_output_types,
+)
 from tapeflow._src.distribute.shards import (
     EndTogether,
     InTurn,
@@ -21,6 +30,7 @@ from tapeflow._src.distribute.shards import (
     has_batches,
     shard_files,
 )
+from tapeflow._src.distribute.values import PerReplicaSpec
 from tapeflow._src.namespace import public
 
 
@@ -116,6 +126,52 @@ class DistributedIterator(Iterator):
     >>> isinstance(iter(dataset), tf.distribute.DistributedIterator)
     True
     """
+
+
+class _OneReplica:
+    """Describes the elements of an iterator as one replica sees them."""
+
+    element_spec: Any
+
+    @property
+    def _part(self) -> SimpleNamespace:
+        first = map_leaves(
+            lambda leaf: leaf._value_specs[0] if isinstance(leaf, PerReplicaSpec) else leaf, self.element_spec
+        )
+        return SimpleNamespace(element_spec=first)
+
+    output_types = property(lambda self: get_legacy_output_types(self._part), doc="The dtypes of the elements.")
+    output_shapes = property(lambda self: get_legacy_output_shapes(self._part), doc="The shapes of the elements.")
+    output_classes = property(lambda self: get_legacy_output_classes(self._part), doc="The classes of the elements.")
+
+
+class InputIterator(_OneReplica, DistributedIterator):
+    """An iterator as TensorFlow 1's strategies give it to eager programs: `initialize` puts it at the beginning."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__(Cursor(dataset._pipe, Iteration()), dataset.element_spec)
+        self._pipe = dataset._pipe
+
+    def initialize(self) -> None:
+        """Puts the iterator at the beginning of its dataset."""
+        self._cursor = Cursor(self._pipe, Iteration())
+
+    initializer = property(initialize, doc="Puts the iterator at the beginning of its dataset.")
+
+
+class SessionInputIterator(_OneReplica, SessionIterator):
+    """An iterator as TensorFlow 1's strategies give it to graphs that sessions run."""
+
+    def initialize(self) -> Any:
+        """The operation that puts the iterator at the beginning of its dataset."""
+        return self.initializer
+
+
+def input_iterator(dataset: Dataset) -> Iterator:
+    """An iterator over a dataset of a strategy, with TensorFlow 1's methods."""
+    if _core.current_graph() is None:
+        return InputIterator(dataset)
+    return SessionInputIterator(dataset._pipe, dataset.element_spec, one_shot=False)
 
 
 def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDataset:

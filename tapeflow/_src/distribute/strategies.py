@@ -10,9 +10,10 @@ from typing import Any
 from tapeflow._src.config import list_logical_devices
 from tapeflow._src.distribute.cluster import MpiClusterResolver
 from tapeflow._src.distribute.communicator import OneProcess
+from tapeflow._src.distribute.devices import processor_numbers
 from tapeflow._src.distribute.options import CommunicationOptions, CrossDeviceOps
 from tapeflow._src.distribute.processes import world
-from tapeflow._src.distribute.strategy import Strategy, processor_numbers
+from tapeflow._src.distribute.strategy import Strategy
 from tapeflow._src.namespace import public
 from tapeflow._src.types.logging import get_logger
 

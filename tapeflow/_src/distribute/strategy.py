@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
-from itertools import count
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.config import get_soft_device_placement, list_logical_devices
+from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.distribute import collectives, replicas
 from tapeflow._src.distribute.communicator import Communicator, OneProcess
 from tapeflow._src.distribute.context import (
@@ -18,12 +17,11 @@ from tapeflow._src.distribute.context import (
     as_reduce_op,
     get_replica_context,
     get_strategy,
-    has_strategy,
     inside,
     require_cross_replica_context,
     set_default,
-    updating,
 )
+from tapeflow._src.distribute.extended import StrategyExtended
 from tapeflow._src.distribute.input import (
     DistributedDataset,
     InputContext,
@@ -31,142 +29,21 @@ from tapeflow._src.distribute.input import (
     distributed,
     from_function,
     from_functions,
+    input_iterator,
 )
 from tapeflow._src.distribute.keras_files import write_on_first_worker
 from tapeflow._src.distribute.options import pack_size, travels_narrow
-from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, Mirrored, regroup, select
+from tapeflow._src.distribute.values import DistributedValues, Mirrored, regroup
 from tapeflow._src.distribute.variables import creator
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.passing import group as group_operations
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.indexed_slices import IndexedSlices
-from tapeflow._src.types.logging import get_logger
 from tapeflow._src.variables import variable_creator_scope
 
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:{}"
-
-
-@public("distribute.StrategyExtended")
-class StrategyExtended:
-    """What libraries ask of a strategy, beyond what programs do.
-
-    >>> v = tf.Variable(1.)
-    >>> tf.distribute.get_strategy().extended.update(v, lambda v, x: v.assign_add(x), args=(2.,)).numpy()
-    np.float32(3.0)
-    """
-
-    experimental_require_static_shapes = False
-
-    def __init__(self, container_strategy: Any) -> None:
-        self._strategy = container_strategy
-
-    def update(self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True) -> Any:
-        """Calls `fn(var, *args)` for each copy of a variable in this process. Without `group`, gives a tuple."""
-        strategy, kwargs = self._strategy, kwargs or {}
-        if strategy.num_replicas_in_sync > 1 and not isinstance(var, DistributedVariable):
-            raise AssertionError(
-                f"Strategy.extended.update: the variable {getattr(var, 'name', var)!r} was not created in the scope of "
-                "the strategy, so its replicas would differ. Create variables, models and optimizers inside "
-                "`with strategy.scope():`."
-            )
-        if not isinstance(var, DistributedVariable) or strategy._replicas_here == 1:
-            with updating():
-                result = fn(var, *select(args, 0), **select(kwargs, 0))
-            return result if group else (result,)
-        replica = get_replica_context()
-        if replica is not None and replica.strategy is strategy:  # it updates its own copy
-            with updating():
-                result = fn(var.values[replica.local_id], *args, **kwargs)
-            return result if group else (result,)
-        results = []
-        for number, copy in enumerate(var.values):
-            with updating(), strategy._at_replica(number):
-                results.append(fn(copy, *select(args, number), **select(kwargs, number)))
-        return regroup(results) if group else tuple(results)
-
-    def update_non_slot(
-        self, colocate_with: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, group: bool = True
-    ) -> Any:
-        """Calls `fn(*args)` where other variables are kept."""
-        results = []
-        for number in range(self._strategy._replicas_here):
-            with updating(), self._strategy._at_replica(number):
-                results.append(fn(*select(args, number), **select(kwargs or {}, number)))
-        return regroup(results) if group else tuple(results)
-
-    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
-        """A block in which new variables are kept with another one: all are kept by the process."""
-        current = get_strategy()
-        if current is not self._strategy and max(current.num_replicas_in_sync, self._strategy.num_replicas_in_sync) > 1:
-            if has_strategy():
-                raise RuntimeError(
-                    f"Mixing different tf.distribute.Strategy objects: {current} is not {self._strategy}"
-                )
-            raise RuntimeError(f'Need to be inside "with strategy.scope()" for {self._strategy}')
-        return nullcontext()
-
-    def variable_created_in_scope(self, v: Any) -> bool:
-        """Whether a variable belongs to this strategy."""
-        unmarked = None if self._strategy.num_replicas_in_sync > 1 else self._strategy
-        return getattr(v, "_distribute_strategy", unmarked) is self._strategy
-
-    def value_container(self, value: Any) -> Any:
-        """The variable of which `value` is the copy of one replica, or else the value itself."""
-        container = getattr(value, "_distributed_container", None)
-        return value if container is None else container()
-
-    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
-        """The values of all replicas as one."""
-        return self._strategy._reduce(as_reduce_op(reduce_op), value, options)
-
-    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
-        """Like `reduce_to`, for several values at once."""
-        values = [value for value, _ in value_destination_pairs]
-        return list(self._strategy._reduce(as_reduce_op(reduce_op), values, options))
-
-    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """The tensor for each replica."""
-        copies = [tensor, *(primitives.Identity(tensor) for _ in range(1, self._strategy._replicas_here))]
-        return Mirrored(copies) if len(copies) > 1 else tensor
-
-    def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Calls `fn` in each replica, as `Strategy.run` does."""
-        return self._strategy.run(fn, args, kwargs)
-
-    def read_var(self, v: Any) -> Any:
-        """The value of a variable."""
-        return v.read_value()
-
-    @property
-    def worker_devices(self) -> tuple[str, ...]:
-        """The devices of the replicas."""
-        found: tuple[str, ...] = self._strategy._devices("worker_devices")
-        return found
-
-    @property
-    def parameter_devices(self) -> tuple[str, ...]:
-        """The devices of the variables."""
-        found: tuple[str, ...] = self._strategy._devices("parameter_devices")
-        return found
-
-    def _in_multi_worker_mode(self) -> bool:
-        return bool(self._strategy._group.size > 1)
-
-    @property
-    def experimental_between_graph(self) -> bool:
-        """Whether every process builds its own graphs."""
-        return self._in_multi_worker_mode()
-
-    @property
-    def should_checkpoint(self) -> bool:
-        """Whether this process writes checkpoints."""
-        return bool(self._strategy._group.rank == 0)
-
-    should_save_summary = should_checkpoint
-    experimental_should_init = True
-    _num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync)
-    _global_batch_size = True
 
 
 @public("distribute.Strategy")
@@ -246,7 +123,7 @@ class Strategy:
         if not isinstance(args, (list, tuple)):
             raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
         if not callable(fn):
-            raise ValueError(f"Strategy.run: `fn` must be callable; got {fn!r}")
+            raise TypeError(f"Strategy.run: `fn` must be callable; got {fn!r}")
         with self.scope():
             return replicas.run_replicas(self._contexts, fn, tuple(args), kwargs or {})
 
@@ -452,6 +329,30 @@ class Strategy:
 
     experimental_distribute_datasets_from_function = distribute_datasets_from_function
 
+    unwrap = experimental_local_results
+
+    def group(self, value: Any, name: str | None = None) -> Any:
+        """One operation that waits for the values of all replicas of this process."""
+        return group_operations(*self.experimental_local_results(value), name=name)
+
+    def make_dataset_iterator(self, dataset: Any) -> Any:
+        """An iterator over a dataset whose elements are split among the replicas, as TensorFlow 1 has it."""
+        return input_iterator(self.experimental_distribute_dataset(dataset))
+
+    def make_input_fn_iterator(
+        self, input_fn: Callable[[Any], Any], replication_mode: Any = InputReplicationMode.PER_WORKER
+    ) -> Any:
+        """An iterator over the dataset that the function makes for this process, as TensorFlow 1 has it."""
+        if replication_mode != InputReplicationMode.PER_WORKER:
+            raise ValueError(
+                f"make_input_fn_iterator: Input replication mode not supported: {replication_mode!r}. Use PER_WORKER."
+            )
+        return input_iterator(self.distribute_datasets_from_function(input_fn))
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """The rows of arrays, in any structure, as a dataset. Lists of arrays are stacked."""
+        return Dataset.from_tensor_slices(numpy_input)
+
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """What the function gives for each replica."""
         values = [value_fn(ValueContext(int(c._replica_id), self.num_replicas_in_sync)) for c in self._contexts]
@@ -551,38 +452,6 @@ def _gather_along(group: Communicator, value: Any, axis: int) -> Any:
     order = [axis, *(i for i in range(value.shape.rank) if i != axis)]
     gathered = collectives.all_gather(group, primitives.Transpose(value, order))
     return primitives.Transpose(gathered, [order.index(i) for i in range(len(order))])
-
-
-def processor_numbers(who: str, devices: Any) -> list[int]:
-    """The numbers of logical processors that names such as "CPU:1" or "/cpu:0" mean. Graphics cards stand for the first
-    processors that are not named, as `tf.device` does where devices are placed softly."""
-    present = len(list_logical_devices("CPU"))
-    named = [_kind_and_number(who, device) for device in devices]
-    if len(set(named)) != len(named):
-        raise AssertionError(f"{who}: No duplicates allowed in `devices` argument: {list(devices)}")
-    taken = {number for kind, number in named if kind == "CPU"}
-    free = (number for number in count() if number not in taken)
-    numbers = [number if kind == "CPU" else next(free) for kind, number in named]
-    if len(taken) < len(named):
-        absent = ",".join(f"/device:{kind}:{number}" for kind, number in named if kind != "CPU")
-        get_logger().warning(
-            f"Some requested devices in `tf.distribute.Strategy` are not visible to TensorFlow: {absent}"
-        )
-    if numbers and max(numbers) >= max(present, len(numbers)):
-        raise ValueError(
-            f"{who}: device CPU:{max(numbers)} does not exist; there are {present} logical processors. "
-            "tf.config.set_logical_device_configuration makes more of them."
-        )
-    return numbers
-
-
-def _kind_and_number(who: str, device: Any) -> tuple[str, int]:
-    device = getattr(device, "name", device)
-    kind, _, number = str(device).rpartition("/")[2].removeprefix("device:").upper().partition(":")
-    kinds = ("CPU", "GPU") if get_soft_device_placement() else ("CPU",)
-    if kind not in kinds or not (number or "0").isdecimal():
-        raise ValueError(f"{who}: this program has processors alone ('/cpu:0'); got {device!r}")
-    return kind, int(number or 0)
 
 
 set_default(DefaultStrategy())
