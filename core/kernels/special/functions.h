@@ -1,7 +1,6 @@
 // Special functions of real numbers, in double precision. They know no Tensor; outside its domain a function is NaN.
 // Where a function takes a tolerance, a larger one saves time.
 #pragma once
-#include <cstdint>
 
 namespace tapeflow::special {
 
@@ -10,10 +9,6 @@ double digamma(double x);              // its derivative
 double polygamma(double n, double x);  // the n-th derivative of digamma, for a whole n >= 0
 double zeta(double s, double q);       // sum over k >= 0 of (q + k)^-s
 
-// The first two for arrays; `y` may be `x`.
-void log_gamma_floats(const float* x, float* y, int64_t n);
-void digamma_floats(const float* x, float* y, int64_t n);
-
 constexpr double kFullTolerance = 5e-17, kFloatTolerance = 1e-10;
 
 double igamma(double a, double x, double tolerance);         // the regularized lower incomplete gamma function P(a, x)
@@ -21,9 +16,6 @@ double igammac(double a, double x, double tolerance);        // 1 - P(a, x), exa
 double igamma_grad_a(double a, double x, double tolerance);  // dP/da
 double igamma_bend(double a, double x, double tolerance);    // d^2P/da^2
 double betainc(double a, double b, double x, double tolerance);  // the regularized incomplete beta function I_x(a, b)
-
-double erfinv(double x, double tolerance);
-double ndtri(double p, double tolerance);  // the quantile of the normal distribution
 
 // Bessel functions; `e` marks the ones scaled by exp(-|x|) (I) or exp(x) (K).
 double bessel_i0(double x);

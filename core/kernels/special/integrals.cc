@@ -1,4 +1,4 @@
-// Functions defined by integrals, and the inverses of the error function.
+// Functions defined by integrals.
 #include <math.h>
 
 #include <array>
@@ -10,63 +10,6 @@
 #include "kernels/special/series.h"
 
 namespace tapeflow::special {
-// ---- inverses of the error function
-
-namespace {
-
-constexpr double kFirstValue = 1e-11;  // finer than this the Chebyshev series are not
-
-// One step of Halley's method for erfc(z) = y, with the error counted relative to the density.
-double refine_erfcinv(double z, double y) {
-  double step = (std::erfc(z) - y) * (0.5 / std::numbers::inv_sqrtpi) * std::exp(z * z);
-  return z + step / (1 + z * step);
-}
-
-double erfcinv_tail(double y, bool refined) {  // for y <= 0.1
-  double s = std::sqrt(-std::log(y));
-  double z = s <= 4    ? chebyshev(kErfcinvNear, (s - 2.75) / 1.25)
-             : s <= 10 ? chebyshev(kErfcinvMiddle, (s - 7) / 3)
-                       : chebyshev(kErfcinvFar, (s - 19) / 9);
-  return refined && y > 1e-306 ? refine_erfcinv(z, y) : z;  // below, erfc is not a normal number
-}
-
-double erfinv_centre(double x) {  // a first value for |x| <= 0.996
-  double w = -std::log((1 - x) * (1 + x));
-  return x * chebyshev(kErfinvCentre, 0.4 * w - 1);
-}
-
-}  // namespace
-
-double erfinv(double x, double tolerance) {
-  if (!(std::abs(x) <= 1)) return kNaN;
-  if (std::abs(x) == 1) return x * kInfinity;
-  bool refined = tolerance < kFirstValue;
-  if (std::abs(x) > 0.9) return std::copysign(erfcinv_tail(1 - std::abs(x), refined), x);
-  double z = erfinv_centre(x);
-  if (!refined) return z;
-  double step = (std::erf(z) - x) * (0.5 / std::numbers::inv_sqrtpi) * std::exp(z * z);
-  return z - step / (1 + z * step);
-}
-
-double ndtri(double p, double tolerance) {
-  double y = 2 * p;  // the complement whose inverse is wanted
-  if (!(y >= 0 && y <= 2)) return kNaN;
-  if (y == 0) return -kInfinity;
-  if (y == 2) return kInfinity;
-  bool refined = tolerance < kFirstValue;
-  double z;
-  if (y <= 0.1)
-    z = erfcinv_tail(y, refined);
-  else if (y >= 1.9)
-    z = -erfcinv_tail(2 - y, refined);
-  else if (y >= 0.5)
-    z = -erfinv(y - 1, tolerance);
-  else
-    z = refined ? refine_erfcinv(erfinv_centre(1 - y), y) : erfinv_centre(1 - y);
-  return -std::numbers::sqrt2 * z;
-}
-
-// ---- integrals
 
 double dawson(double x) {
   double size = std::abs(x), square = x * x;

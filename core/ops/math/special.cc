@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/parallel.h"
+#include "kernels/special/vector_special.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -18,19 +19,13 @@ template <double (*F)(double, double)> struct Element2 {
   template <class T> T operator()(T a, T b) const { return T(F(double(a), double(b))); }
 };
 
-// Loops of their own for floats; doubles go one by one.
-template <auto Floats, double (*F)(double)> struct FastFloats {
-  UnaryKernel<float> operator()(const VectorKernels<float>&) const { return Floats; }
-  UnaryKernel<double> operator()(const VectorKernels<double>&) const {
-    return [](const double* x, double* y, int64_t n) { std::transform(x, x + n, y, F); };
-  }
+// In place of an element function where vector kernels serve all dtypes: the result has the dtype of the operand.
+struct ByVectors {
+  template <class T> T operator()(T x) const { return x; }
 };
 
 // The same for functions that take a tolerance, as the last argument.
 template <class T> constexpr double tolerance_of = sizeof(T) == 4 ? special::kFloatTolerance : special::kFullTolerance;
-template <double (*F)(double, double)> struct Tolerant1 {
-  template <class T> T operator()(T x) const { return T(F(double(x), tolerance_of<T>)); }
-};
 template <double (*F)(double, double, double)> struct Tolerant2 {
   template <class T> T operator()(T a, T b) const { return T(F(double(a), double(b), tolerance_of<T>)); }
 };
@@ -47,18 +42,20 @@ Tensor zeta(const Tensor& s, const Tensor& q);
 Tensor igamma_grad_a(const Tensor& a, const Tensor& x);
 Tensor igamma_bend(const Tensor& a, const Tensor& x);
 
-const Op& log_gamma_op = unary<floating>("Lgamma", Element1<special::log_gamma>{},
-                                         FastFloats<special::log_gamma_floats, special::log_gamma>{},
-                                         [](X x, Dy dy) { return multiply(dy, digamma(x)); },
-                                         {{"math.lgamma"},
-                                          R"(Logarithm of the absolute value of the gamma function.
+const Op& log_gamma_op = unary<floating>(
+    "Lgamma", Element1<special::log_gamma>{},
+    []<class T>(const VectorKernels<T>&) { return special_kernels<T>().log_gamma; },
+    [](X x, Dy dy) { return multiply(dy, digamma(x)); },
+    {{"math.lgamma"},
+     R"(Logarithm of the absolute value of the gamma function.
 
 Gradient: `dx = dy * digamma(x)`.
 
 >>> tf.math.lgamma([1., 3.])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.       , 0.6931472], dtype=float32)>)"});
 const Op& digamma_op = unary<floating>(
-    "Digamma", Element1<special::digamma>{}, FastFloats<special::digamma_floats, special::digamma>{},
+    "Digamma", Element1<special::digamma>{},
+    []<class T>(const VectorKernels<T>&) { return special_kernels<T>().digamma; },
     [](X x, Dy dy) { return multiply(dy, polygamma(one_of(x), x)); }, {{"math.digamma"}, R"(Derivative of `lgamma`.
 
 Gradient: `dx = dy * polygamma(1, x)`.
@@ -200,17 +197,17 @@ Gradient: For `x`: `dy * x**(a - 1) * (1 - x)**(b - 1) / beta(a, b)`; none for `
 
 // ---- inverses of the error function
 
-const Op& erfinv_op =
-    unary<floating>("Erfinv", Tolerant1<special::erfinv>{}, NoFast{},
-                    [](Y y, Dy dy) { return multiply(dy, scaled(exp(square(y)), 0.5 / std::numbers::inv_sqrtpi)); },
-                    {{"math.erfinv"}, R"(Inverse of `erf`.
+const Op& erfinv_op = unary<floating>(
+    "Erfinv", ByVectors{}, []<class T>(const VectorKernels<T>&) { return special_kernels<T>().erfinv; },
+    [](Y y, Dy dy) { return multiply(dy, scaled(exp(square(y)), 0.5 / std::numbers::inv_sqrtpi)); },
+    {{"math.erfinv"}, R"(Inverse of `erf`.
 
 Gradient: `dx = dy * sqrt(pi) / 2 * exp(y**2)`.
 
 >>> tf.math.erfinv([0., 0.5])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.        , 0.47693628], dtype=float32)>)"});
 const Op& ndtri_op = unary<floating>(
-    "Ndtri", Tolerant1<special::ndtri>{}, NoFast{},
+    "Ndtri", ByVectors{}, []<class T>(const VectorKernels<T>&) { return special_kernels<T>().ndtri; },
     [](Y y, Dy dy) {
       return multiply(dy, scaled(exp(scaled(square(y), 0.5)), std::numbers::sqrt2 / std::numbers::inv_sqrtpi));
     },

@@ -234,3 +234,27 @@ def test_gamma_of_floats_at_the_edges():
     x = np.array([0, inf, nan, 1, 2, 3e38], np.float32)
     np.testing.assert_array_equal(m.lgamma(x), np.array([inf, inf, nan, 0, 0, inf], np.float32))
     np.testing.assert_allclose(m.digamma(x)[1:], np.float32([inf, nan, -0.57721566, 0.42278434, 88.596848]), rtol=1e-6)
+
+
+def test_inverse_error_functions_close_the_circle_in_their_tails():
+    p = 2.0 ** -np.arange(2, 1074)
+    got = m.ndtri(tf.constant(p)).numpy()
+    np.testing.assert_allclose(got, sp.ndtri_exp(np.log(p)), rtol=1e-14)
+    np.testing.assert_array_equal(m.ndtri(tf.constant(1 - p[:52])).numpy(), -got[:52])
+    x = 1 - 2.0 ** -np.arange(1, 54)
+    z = m.erfinv(tf.constant(np.r_[x, -x])).numpy()
+    np.testing.assert_allclose(sp.erfc(z[:53]), 1 - x, rtol=1e-13)
+    np.testing.assert_array_equal(z[53:], -z[:53])
+
+
+def test_zeros_keep_their_sign_and_accuracy():
+    for dtype in (np.float32, np.float64):
+        assert np.signbit(m.erfinv(tf.constant([-0.0, 0.0], dtype)).numpy()).tolist() == [True, False]
+        np.testing.assert_array_equal(m.ndtri(tf.constant([0.5], dtype)).numpy(), [0.0])
+        np.testing.assert_array_equal(m.lgamma(tf.constant([1.0, 2.0], dtype)).numpy(), [0.0, 0.0])
+    near = 2.0 ** -np.arange(3, 50)
+    for root, slope in ((1.0, sp.digamma(1.0)), (2.0, sp.digamma(2.0))):
+        got = m.lgamma(tf.constant(np.r_[root + near, root - near])).numpy()
+        series = slope + sp.polygamma(1, root) * np.r_[near, -near] / 2
+        np.testing.assert_allclose(got / np.r_[near, -near], series, rtol=0, atol=2 * near[0] ** 2)
+        np.testing.assert_allclose(got[20:47] / near[20:], series[20:47], rtol=1e-12)
