@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kernels/elementwise.h"
+#include "kernels/simd/complex.h"
 #include "kernels/simd/narrow_loops.h"
 #include "kernels/simd/vector.h"
 #include "op/batching.h"
@@ -26,6 +27,14 @@ using X = A;
 struct NoGradient {};  // in place of a rule: the gradient stops here
 struct NoFast {};      // in place of a vector kernel: the element function serves all dtypes
 struct Cheap {};       // the same for a function that is quick and cannot fail: it may join fusions
+
+// Around a function that names a vector kernel which complex64 has, too. Without it complex dtypes take the element
+// function.
+template <class Fast> struct ComplexToo : Fast {};
+template <class Fast> ComplexToo(Fast) -> ComplexToo<Fast>;
+template <class Fast> constexpr bool fast_for_complex = false;
+template <class Fast> constexpr bool fast_for_complex<ComplexToo<Fast>> = true;
+template <class Fast> constexpr bool fast_for_complex<const ComplexToo<Fast>> = true;
 
 namespace family {
 
@@ -54,6 +63,7 @@ template <class T, class C> using Stored = std::conditional_t<std::is_same_v<C, 
 template <class F, class T> using UnaryResult = Stored<T, decltype(F{}(Compute<T>{}))>;
 template <class F, class T> using BinaryResult = Stored<T, decltype(F{}(Compute<T>{}, Compute<T>{}))>;
 
+template <class R, class X> R result_of(void (*)(const X*, R*, int64_t));
 template <class Fast, class T> UnaryLoop fast_unary_loop() {
   if constexpr (is_small_float<T>)
     return [](const void* x, void* y, int64_t n) {
@@ -62,8 +72,8 @@ template <class Fast, class T> UnaryLoop fast_unary_loop() {
     };
   else
     return [](const void* x, void* y, int64_t n) {
-      static const UnaryKernel<T> kernel = Fast{}(vector_kernels<T>());
-      kernel(static_cast<const T*>(x), static_cast<T*>(y), n);
+      static const auto kernel = Fast{}(vector_kernels<T>());
+      kernel(static_cast<const T*>(x), static_cast<decltype(result_of(kernel))*>(y), n);
     };
 }
 template <class Fast, class T> struct FastBinary {
@@ -94,7 +104,8 @@ struct FastBinary<Fast, T> {
 };
 template <class Fast, class T> constexpr bool has_fast =
     !std::is_same_v<Fast, NoFast> && !std::is_same_v<Fast, Cheap> &&
-    (std::is_same_v<T, float> || std::is_same_v<T, double> || is_small_float<T>);
+    (std::is_same_v<T, float> || std::is_same_v<T, double> || is_small_float<T> ||
+     (fast_for_complex<Fast> && std::is_same_v<T, std::complex<float>>));
 
 // What may join a fusion: what has a vector kernel, what is cheap, whatever gives booleans, and arithmetic (a Fast of
 // an operation with PlanProperties::arithmetic). Others take long, and may fail. Elements of a fusion have at most 8

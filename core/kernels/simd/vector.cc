@@ -1,24 +1,23 @@
-// Chooses the table of vector kernels for this machine. The kernels are in vector_isa.cc, compiled once per set.
+// Chooses the tables of vector kernels for this machine. The kernels are in vector_isa.cc, complex_kernel.cc,
+// fmod_atan2_kernel.cc and zero_safe_kernel.cc, compiled once per set.
 #include "kernels/simd/vector.h"
 
 #include "base/instruction_set.h"
 #include "kernels/copy.h"
+#include "kernels/simd/complex.h"
+#include "kernels/simd/fmod_atan2.h"
+#include "kernels/simd/zero_safe.h"
 
 namespace tapeflow {
 
-#define TAPEFLOW_DECLARE_TABLES(isa)                 \
-  namespace isa {                                    \
-  extern const VectorKernels<float> float_kernels;   \
-  extern const VectorKernels<double> double_kernels; \
-  extern const ConversionKernels conversions;        \
-  extern const CopyRuns copy_kernel;                 \
-  }
-TAPEFLOW_DECLARE_TABLES(baseline)
-#if defined(__x86_64__)
-TAPEFLOW_DECLARE_TABLES(avx2)
-TAPEFLOW_DECLARE_TABLES(avx512)
-#endif
-#undef TAPEFLOW_DECLARE_TABLES
+TAPEFLOW_DECLARE_PER_SET(extern const VectorKernels<float> float_kernels;
+                         extern const VectorKernels<double> double_kernels;
+                         extern const VectorKernels<std::complex<float>> complex_kernels;
+                         extern const ConversionKernels conversions; extern const CopyRuns copy_kernel;
+                         extern const QuotientKernels<float> float_quotients;
+                         extern const QuotientKernels<double> double_quotients;
+                         extern const ZeroSafeKernels<float> float_zero_safe;
+                         extern const ZeroSafeKernels<double> double_zero_safe;)
 
 namespace {
 
@@ -47,6 +46,24 @@ const Tables& tables() {
 template <> const VectorKernels<float>& vector_kernels<float>() { return *tables().float_kernels; }
 
 template <> const VectorKernels<double>& vector_kernels<double>() { return *tables().double_kernels; }
+
+template <> const VectorKernels<std::complex<float>>& vector_kernels<std::complex<float>>() {
+  return TAPEFLOW_OF_THIS_MACHINE(complex_kernels);
+}
+
+template <> const QuotientKernels<float>& quotient_kernels<float>() {
+  return TAPEFLOW_OF_THIS_MACHINE(float_quotients);
+}
+template <> const QuotientKernels<double>& quotient_kernels<double>() {
+  return TAPEFLOW_OF_THIS_MACHINE(double_quotients);
+}
+
+template <> const ZeroSafeKernels<float>& zero_safe_kernels<float>() {
+  return TAPEFLOW_OF_THIS_MACHINE(float_zero_safe);
+}
+template <> const ZeroSafeKernels<double>& zero_safe_kernels<double>() {
+  return TAPEFLOW_OF_THIS_MACHINE(double_zero_safe);
+}
 
 const ConversionKernels& conversion_kernels() { return *tables().conversions; }
 

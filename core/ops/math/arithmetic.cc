@@ -96,7 +96,7 @@ constexpr auto times = [](auto a, auto b) {
 };
 
 const Op& add_op = binary<numbers | strings>(
-    plus, [](auto& v) -> auto& { return v.add; }, [](Dy dy) -> Tensor { return dy; },
+    plus, ComplexToo{[](auto& v) -> auto& { return v.add; }}, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) -> Tensor { return dy; },
     Op{.name = "AddV2",
        .planning = {.arithmetic = Arithmetic::add},
@@ -113,7 +113,7 @@ Gradient: `dy` for both, summed over dimensions that broadcast.
        .mixed_dtypes = true});
 
 const Op& subtract_op = binary<numbers>(
-    minus, [](auto& v) -> auto& { return v.subtract; }, [](Dy dy) -> Tensor { return dy; },
+    minus, ComplexToo{[](auto& v) -> auto& { return v.subtract; }}, [](Dy dy) -> Tensor { return dy; },
     [](Dy dy) { return negative(dy); },
     Op{.name = "Sub",
        .planning = {.arithmetic = Arithmetic::subtract},
@@ -128,7 +128,7 @@ Gradient: `dy` for `x` and `-dy` for `y`, summed over dimensions that broadcast.
        .symbol = "subtraction"});
 
 const Op& multiply_op = binary<numbers>(
-    times, [](auto& v) -> auto& { return v.multiply; }, [](B b, Dy dy) { return multiply(dy, b); },
+    times, ComplexToo{[](auto& v) -> auto& { return v.multiply; }}, [](B b, Dy dy) { return multiply(dy, b); },
     [](A a, Dy dy) { return multiply(dy, a); },
     Op{.name = "Mul",
        .planning = {.arithmetic = Arithmetic::multiply, .unit_operands = kLeftOperand | kRightOperand},
@@ -144,7 +144,7 @@ Gradient: `dy * conj(y)` for `x` and `dy * conj(x)` for `y`, summed over dimensi
        .symbol = "multiplication"});
 
 // Complex floats by the textbook's formula in double, where nothing overflows or vanishes. What is no number by it may
-// be infinite or zero by the rules of C, which the library knows.
+// be infinite or zero by the rules of C, which the library knows. The vector kernel does the same.
 constexpr auto over = [](auto a, auto b) {
   if constexpr (std::is_same_v<decltype(a), std::complex<float>>) {
     const double p = a.real(), q = a.imag(), r = b.real(), s = b.imag(), scale = 1 / (r * r + s * s);
@@ -155,7 +155,7 @@ constexpr auto over = [](auto a, auto b) {
   }
 };
 const Op& divide_op = binary<floating | complexes>(
-    over, [](auto& v) -> auto& { return v.divide; }, [](B b, Dy dy) { return divide(dy, b); },
+    over, ComplexToo{[](auto& v) -> auto& { return v.divide; }}, [](B b, Dy dy) { return divide(dy, b); },
     [](A a, B b, Dy dy) { return multiply(dy, divide(divide(negative(a), b), b)); },
     Op{.name = "RealDiv",
        .planning = {.arithmetic = Arithmetic::divide, .unit_operands = kRightOperand},
@@ -451,25 +451,16 @@ Tensor complex_abs_vjp(const Tensor& z, const Tensor& y, const Tensor& dy) {
   auto widen = [](const Tensor& t) { return complex_number(t, zeros_like(t)); };
   return multiply(widen(divide_no_nan(dy, y)), z);
 }
-// The squares of floats fit into a double, so that nothing overflows or vanishes.
-constexpr auto magnitude = [](auto z) {
-  if constexpr (std::is_same_v<decltype(z.real()), float>) {
-    constexpr float infinity = std::numeric_limits<float>::infinity();
-    const double a = z.real(), b = z.imag();
-    const float size = float(std::sqrt(a * a + b * b));
-    return std::abs(z.real()) == infinity || std::abs(z.imag()) == infinity ? infinity : size;
-  } else {
-    return std::abs(z);
-  }
-};
+constexpr auto magnitude = [](auto z) { return std::abs(z); };
+constexpr ComplexToo fast_magnitude{[](auto& v) { return v.abs; }};
 const Op& complex_abs_op = define(Op{
     .name = "ComplexAbs",
     .arguments = {tensor("x", complexes)},
     .infer = family::infer_unary<complexes, decltype(magnitude)>,
-    .kernel = family::unary_kernel<complexes, decltype(magnitude), Cheap>,
+    .kernel = family::unary_kernel<complexes, decltype(magnitude), decltype(fast_magnitude)>,
     .vjp = [](RuleContext& c) { c.set(0, complex_abs_vjp(c.x(0), c.y(), c.dy())); },
     .keep = keep_input(0) | keep_output(0),
-    .element_loops = family::unary_loops<complexes, decltype(magnitude), Cheap>,
+    .element_loops = family::unary_loops<complexes, decltype(magnitude), decltype(fast_magnitude)>,
     .elementwise = true,
     .batch = batch_leading,
 });

@@ -10,7 +10,7 @@ namespace {
 template <class T> T complex_expm1(T z) { return std::exp(z) - T(1); }
 
 const Op& exp_op = unary<floating | complexes>(
-    "Exp", [](auto x) { return std::exp(x); }, [](auto& v) { return v.exp; },
+    "Exp", [](auto x) { return std::exp(x); }, ComplexToo{[](auto& v) { return v.exp; }},
     [](Y y, Dy dy) { return multiply(dy, y); },
     {{"math.exp", "exp"},
      R"(e to the power `x`.

@@ -45,3 +45,36 @@ def test_quotients_of_infinities_and_zeros():
     np.testing.assert_array_equal(found[[1, 5]], [0, 0])
     assert np.isnan(found[4])
     assert np.isnan(found[7])
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 8, 9, 16, 33, 1001])
+def test_vector_kernels_of_complex64_at_all_lengths(size):
+    random = np.random.default_rng(size)
+    a, b = (random.standard_normal((2, size)) + 1j * random.standard_normal((2, size))).astype(np.complex64)
+    wide_a, wide_b = a.astype(np.complex128), b.astype(np.complex128)
+    real, imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
+    np.testing.assert_array_equal(tf.multiply(a, b), real + 1j * imag)
+    np.testing.assert_array_equal(tf.multiply(b[0], a), tf.multiply(a, b[0]))
+    np.testing.assert_array_equal(tf.add(a, b), a + b)
+    np.testing.assert_array_equal(tf.subtract(a, b[0]), a - b[0])
+    np.testing.assert_array_equal(tf.subtract(a[0], b), a[0] - b)
+    for got, expected in (
+        (tf.divide(a, b), wide_a / wide_b),
+        (tf.divide(a[0], b), wide_a[0] / wide_b),
+        (tf.divide(a, b[0]), wide_a / wide_b[0]),
+        (tf.abs(a), np.abs(wide_a)),
+        (tf.exp(a * 20), np.exp((a * 20).astype(np.complex128))),
+    ):
+        assert np.max(np.abs(got.numpy() - expected) / np.abs(expected)) < 2e-7
+
+
+def test_exponential_of_complex64_at_the_edges():
+    parts = [0.0, -0.0, 1.0, -104.0, 89.0, 710.0, 1e6, 1e-40, np.inf, -np.inf, np.nan]
+    z = np.array([complex(re, im) for re in parts for im in parts], np.complex64)
+    with np.errstate(all="ignore"):
+        expected = np.exp(z)
+    got = tf.exp(z).numpy()
+    np.testing.assert_allclose(got.real, expected.real, rtol=3e-7)
+    np.testing.assert_allclose(got.imag, expected.imag, rtol=3e-7)
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.signbit(got.imag[finite]), np.signbit(expected.imag[finite]))

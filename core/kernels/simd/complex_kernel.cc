@@ -1,0 +1,154 @@
+// The complex kernels for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace. A vector of
+// floats holds numbers as they lie in memory, real and imaginary parts in turns.
+#include "kernels/simd/complex.h"
+
+#include "kernels/simd/vector_memory.h"
+
+namespace tapeflow::TAPEFLOW_ISA {
+namespace {
+
+using Complex = std::complex<float>;
+// The compiler's own type, for arithmetic on single numbers: functions of std::complex that are compiled here must not
+// be linked into code for other machines.
+typedef _Complex float Number;
+typedef float Half __attribute__((vector_size(vector_bytes / 2)));
+constexpr int64_t kNumbers = lanes<F> / 2;  // in one vector
+
+TAPEFLOW_INLINE Number number(float re, float im) {
+  Number x;
+  __real__ x = re, __imag__ x = im;
+  return x;
+}
+
+constexpr auto real_lane = [](int lane) { return lane & ~1; };
+constexpr auto imaginary_lane = [](int lane) { return lane | 1; };
+constexpr auto other_lane = [](int lane) { return lane ^ 1; };
+
+template <class V, auto lane> TAPEFLOW_INLINE V pick(V x) { return shuffle<lane>(x, x); }
+
+// The signs of the lanes with real parts are turned.
+TAPEFLOW_INLINE F turn_real(F x) {
+  Vector<uint64_t> signs = Vector<uint64_t>{} + uint64_t(0x80000000);  // the lower half comes first in memory
+  return (F)((Vector<uint64_t>)x ^ signs);
+}
+
+TAPEFLOW_INLINE F multiply(F a, F b) {
+  return a * pick<F, real_lane>(b) + turn_real(pick<F, other_lane>(a) * pick<F, imaginary_lane>(b));
+}
+
+// ---- Parts --------------------------------------------------------------------------------------------------------
+
+template <int first, int... I> TAPEFLOW_INLINE D part(F x, std::integer_sequence<int, I...>) {
+  return __builtin_convertvector(__builtin_shufflevector(x, x, (2 * I + first)...), D);
+}
+// The real (0) or imaginary (1) parts as doubles.
+template <int first> TAPEFLOW_INLINE D part(F x) { return part<first>(x, std::make_integer_sequence<int, kNumbers>()); }
+
+template <int... I> TAPEFLOW_INLINE F joined(Half re, Half im, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(re, im, (I % 2 * int(kNumbers) + I / 2)...);
+}
+TAPEFLOW_INLINE F joined(D re, D im) {
+  return joined(__builtin_convertvector(re, Half), __builtin_convertvector(im, Half),
+                std::make_integer_sequence<int, lanes<F>>());
+}
+
+// ---- Functions ----------------------------------------------------------------------------------------------------
+
+[[gnu::noinline, gnu::cold]] F divide_by_rules(F a, F b, F y) {
+  for (int i = 0; i < lanes<F>; i += 2)
+    if (y[i] != y[i] || y[i + 1] != y[i + 1]) {
+      const Number quotient = number(a[i], a[i + 1]) / number(b[i], b[i + 1]);
+      y[i] = __real__ quotient, y[i + 1] = __imag__ quotient;
+    }
+  return y;
+}
+
+// By the textbook's formula in double, where nothing overflows or vanishes.
+TAPEFLOW_INLINE F divide(F a, F b) {
+  const D p = part<0>(a), q = part<1>(a), r = part<0>(b), s = part<1>(b), scale = 1.0 / (r * r + s * s);
+  const F y = joined((p * r + q * s) * scale, (q * r - p * s) * scale);
+  return __builtin_expect(any(y != y), 0) ? divide_by_rules(a, b, y) : y;
+}
+
+[[gnu::noinline, gnu::cold]] void exp_by_rules(const D& re, const D& im, D& y_re, D& y_im) {
+  for (int i = 0; i < lanes<D>; ++i)
+    if (!(__builtin_fabs(re[i]) < 700 && __builtin_fabs(im[i]) < 1e5)) {
+      const Number y = __builtin_cexpf(number(float(re[i]), float(im[i])));
+      y_re[i] = double(__real__ y), y_im[i] = double(__imag__ y);
+    }
+}
+
+TAPEFLOW_INLINE F exp_of(F x) {
+  const D re = part<0>(x), im = part<1>(x), size = exp(re);
+  D y_re = size * cos(im), y_im = size * sin(im);
+  if (__builtin_expect(any(~((abs(re) < 700.0) & (abs(im) < 1e5))), 0)) exp_by_rules(re, im, y_re, y_im);
+  return joined(y_re, y_im);
+}
+
+// Infinite where a part is, even beside a NaN.
+TAPEFLOW_INLINE Half magnitude(F x) {
+  const D re = abs(part<0>(x)), im = abs(part<1>(x)), y = sqrt(re * re + im * im);
+  const auto infinite = (re == C<D>::infinity) | (im == C<D>::infinity);
+  return __builtin_convertvector(infinite ? splat<D>(C<D>::infinity) : y, Half);
+}
+
+// ---- Loops --------------------------------------------------------------------------------------------------------
+
+TAPEFLOW_INLINE const float* floats(const Complex* p) { return reinterpret_cast<const float*>(p); }
+TAPEFLOW_INLINE float* floats(Complex* p) { return reinterpret_cast<float*>(p); }
+
+TAPEFLOW_INLINE F repeated(const Complex& x) {
+  constexpr auto in_turns = [](int lane) { return lane % 2 ? lanes<F> + lane : lane; };
+  return shuffle<in_turns>(splat<F>(floats(&x)[0]), splat<F>(floats(&x)[1]));
+}
+
+// Lanes behind the last number are 1, which all functions take.
+TAPEFLOW_INLINE F at(const float* p, int64_t count) { return count < lanes<F> ? load_first(p, count, 1.0f) : load(p); }
+TAPEFLOW_INLINE void put(float* p, F y, int64_t count) {
+  if (count < lanes<F>)
+    store_first(p, y, count);
+  else
+    store(p, y);
+}
+
+template <auto f> [[gnu::flatten]] void unary(const Complex* x, Complex* y, int64_t n) {
+  for (int64_t i = 0; i < 2 * n; i += lanes<F>) put(floats(y) + i, f(at(floats(x) + i, 2 * n - i)), 2 * n - i);
+}
+
+template <auto f> struct Binary {
+  [[gnu::flatten]] static void vv(const Complex* a, const Complex* b, Complex* y, int64_t n) {
+    for (int64_t i = 0; i < 2 * n; i += lanes<F>)
+      put(floats(y) + i, f(at(floats(a) + i, 2 * n - i), at(floats(b) + i, 2 * n - i)), 2 * n - i);
+  }
+  [[gnu::flatten]] static void vs(const Complex* a, Complex b, Complex* y, int64_t n) {
+    const F right = repeated(b);
+    for (int64_t i = 0; i < 2 * n; i += lanes<F>) put(floats(y) + i, f(at(floats(a) + i, 2 * n - i), right), 2 * n - i);
+  }
+  [[gnu::flatten]] static void sv(Complex a, const Complex* b, Complex* y, int64_t n) {
+    const F left = repeated(a);
+    for (int64_t i = 0; i < 2 * n; i += lanes<F>) put(floats(y) + i, f(left, at(floats(b) + i, 2 * n - i)), 2 * n - i);
+  }
+};
+template <auto f> constexpr BinaryKernel<Complex> binary = {Binary<f>::vv, Binary<f>::vs, Binary<f>::sv};
+
+[[gnu::flatten]] void magnitudes(const Complex* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; i += kNumbers) {
+    const Half size = magnitude(at(floats(x + i), 2 * (n - i)));
+    std::memcpy(y + i, &size, sizeof(float) * size_t(n - i < kNumbers ? n - i : kNumbers));
+  }
+}
+
+}  // namespace
+
+extern const VectorKernels<Complex> complex_kernels;
+constinit const VectorKernels<Complex> complex_kernels = {
+    .add = binary<[](F a, F b) { return a + b; }>,
+    .subtract = binary<[](F a, F b) { return a - b; }>,
+    .multiply = binary<[](F a, F b) { return multiply(a, b); }>,
+    .divide = binary<[](F a, F b) { return divide(a, b); }>,
+    .negative = unary<[](F x) { return -x; }>,
+    .exp = unary<[](F x) { return exp_of(x); }>,
+    .abs = magnitudes,
+};
+
+}  // namespace tapeflow::TAPEFLOW_ISA
