@@ -12,7 +12,7 @@ REFUSED = {
     "add": (lambda x: x + tf.ones([4, 4]), "Dimensions must be equal, but are 2 and 4"),
     "matmul": (lambda x: x @ tf.ones([5, 2]), "Dimensions must be equal, but are 3 and 5"),
     "reshape": (lambda x: tf.reshape(x, [7]), "6 values, but the requested shape has 7"),
-    "concat": (lambda x: tf.concat([x, tf.ones([2, 2])], 0), "dimensions of inputs should match"),
+    "concat": (lambda x: tf.concat([x, tf.ones([2, 2])], 0), "in both shapes must be equal"),
     "axis": (lambda x: tf.cumsum(x, axis=4), r"range \[-2, 2\)"),
     "index": (lambda x: x[7], "slice index 7 of dimension 0 out of bounds"),
 }

@@ -218,7 +218,7 @@ misshapen: dict[str, tuple[Call, str]] = {
     "BroadcastTo": (sample_makers.call(np.ones([2]), [3]), "Incompatible shapes: [2] vs. [3]"),
     "ConcatV2": (
         sample_makers.call([np.ones([2, 2]), np.ones([3, 3])], 0),
-        "dimensions of inputs should match",
+        "in both shapes must be equal",
     ),
     "Cumsum": (sample_makers.call(np.ones([2]), 1), "1"),
     "ExpandDims": (sample_makers.call(np.ones([2]), 3), "dim index 3"),

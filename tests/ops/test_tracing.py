@@ -275,7 +275,7 @@ def test_rows_of_an_embedding_stay_rows():
         (lambda x: tf.unstack(x), "Cannot infer argument `num` from shape"),
         (lambda x: tf.ensure_shape(x, [None, 5]), "is not compatible with expected shape"),
         (lambda x: x[0, 0, 0], "Index out of range using input dim 2"),
-        (lambda x: tf.concat([x, tf.ones([2, 5])], 0), "dimensions of inputs should match"),
+        (lambda x: tf.concat([x, tf.ones([2, 5])], 0), "in both shapes must be equal"),
         (lambda x: tf.split(x, [1, 2], axis=1), "add up to dimension 1"),
     ],
 )

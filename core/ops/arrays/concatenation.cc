@@ -32,11 +32,13 @@ void infer_concat(Call& call) {
   for (size_t i = 1; i < call.in.size(); ++i) {
     const Shape& other = call.in[i].shape();
     if (call.in[i].dtype() != call.in[0].dtype()) fail_list_dtypes(call);
-    bool same = other.rank() == first.rank();
-    for (int d = 0; same && d < first.rank(); ++d) same = d == axis || other[d] == first[d];
-    if (!same)
-      fail(ErrorKind::invalid_argument, call.name(), ": Dimension ", axis,
-           " aside, dimensions of inputs should match: shape[0] = ", first, " vs. shape[", i, "] = ", other);
+    if (other.rank() != first.rank())
+      fail(ErrorKind::invalid_argument, call.name(),
+           ": ConcatOp : Ranks of all input tensors should match: shape[0] = ", first, " vs. shape[", i, "] = ", other);
+    for (int d = 0; d < first.rank(); ++d)
+      if (d != axis && other[d] != first[d])
+        fail(ErrorKind::invalid_argument, call.name(), ": ConcatOp : Dimension ", d,
+             " in both shapes must be equal: shape[0] = ", first, " vs. shape[", i, "] = ", other);
     shape[axis] += other[axis];
   }
   call.returns(call.in[0].dtype(), shape);
@@ -49,14 +51,17 @@ void merge_dims(const Call& call, Shape& into, const Shape& other, int but) {
     into = other;
     return;
   }
-  bool same = into.rank() == other.rank();
-  for (int d = 0; same && d < into.rank(); ++d) {
-    same = d == but || into[d] < 0 || other[d] < 0 || into[d] == other[d];
-    if (d != but && into[d] < 0) into[d] = other[d];
-  }
-  if (!same)
+  if (into.rank() != other.rank())
     fail(ErrorKind::invalid_argument, call.name(),
-         ": dimensions of inputs should match, Shapes of all inputs must match: ", into, " vs. ", other);
+         ": Shapes of all inputs must match: Shapes must be equal rank, but are ", into.rank(), " and ", other.rank());
+  for (int d = 0; d < into.rank(); ++d) {
+    if (d == but) continue;
+    if (into[d] < 0) into[d] = other[d];
+    if (other[d] >= 0 && into[d] != other[d])
+      fail(ErrorKind::invalid_argument, call.name(), ": Shapes of all inputs must match: Dimension ", d,
+           " in both shapes must be equal, but are ", into[d], " and ", other[d], ". Shapes are ", into, " and ", other,
+           ".");
+  }
 }
 
 void infer_concat_staged(Call& call) {
