@@ -143,6 +143,23 @@ def test_a_loaded_function_reads_the_copy_of_its_replica(pair, tmp_path):
         assert parts(y) == [9.0, 36.0] and parts(gradient) == [18.0, 36.0]
 
 
+def test_what_only_replicas_have_called_is_saved(pair, tmp_path):
+    with pair.scope():
+        module = tf.Module()
+        module.w = tf.Variable(2.0)
+
+        @tf.function
+        def scale(x):
+            return x * module.w.assign(tf.abs(module.w) + 1.0)
+
+        module.scale = scale
+        pair.run(module.scale, args=(tf.constant([1.0, 2.0]),))
+        tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert loaded.scale(tf.constant([1.0, 2.0])).numpy().tolist() == [4.0, 8.0] and float(loaded.w) == 4.0
+    assert parts(module.w) == [3.0, 3.0]
+
+
 @pytest.mark.parametrize("aggregation", ["SUM", "MEAN", "ONLY_FIRST_REPLICA", "NONE"])
 def test_checkpoints_hold_merged_values(pair, tmp_path, aggregation):
     def make(strategy):

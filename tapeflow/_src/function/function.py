@@ -38,6 +38,7 @@ class Traces:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.concrete_by_key: dict[Any, ConcreteFunction] = {}
         self.concrete: list[ConcreteFunction] = []
+        self.inline_calls: dict[Any, CallSignature] = {}  # of replicas, which have no graph of their own
         self.count = 0
         self.created_variables = False
         self.holds_variables = False  # of its first call
@@ -122,6 +123,7 @@ class Function(_core.FunctionBase):
                 self._tell_call(args, kwargs)
             return self.python_function(*args, **kwargs)
         if _core.current_place()[2]:  # each replica of a strategy has a trace of its own, and may merge values in it
+            self._keep_inline_call(args, kwargs)
             return self._call_inline(args, kwargs)
         call = self._signature.bind(args, kwargs)
         try:
@@ -152,6 +154,17 @@ class Function(_core.FunctionBase):
             lambda leaf: convert_to_tensor(leaf) if isinstance(leaf, np.ndarray) else leaf, (args, kwargs)
         )
         return function(*args, **kwargs)
+
+    def _keep_inline_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        call = self._signature.bind(args, kwargs)
+        if call.key not in self._traces.inline_calls:
+            self._traces.inline_calls[call.key] = call.without_values()
+
+    def _trace_inline_calls(self) -> None:
+        """Makes graphs for the arguments with which replicas called the function, for whoever saves it."""
+        for call in self._traces.inline_calls.values():
+            args, kwargs = call.described()
+            self.get_concrete_function(*args, **kwargs)
 
     def _decorate(self, decorator: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         """Puts a decorator around the Python function, inside this one; only before the first call."""

@@ -388,3 +388,14 @@ def test_states_of_random_operations_are_no_variables(tmp_path):
     assert concrete.variables == concrete.trainable_variables == ()
     module.held = list(concrete.variables)
     tf.saved_model.save(module, tmp_path)
+
+
+def test_a_function_without_results_is_no_signature(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable(1.0)
+    module.set = tf.function(lambda x: [module.v.assign(x)][:0], input_signature=[tf.TensorSpec([], tf.float32)])
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert len(loaded.signatures) == 0
+    loaded.set(3.0)
+    assert float(loaded.v) == 3.0

@@ -77,13 +77,14 @@ class LoadOptions:
 
 
 def _default_signatures(objects: ObjectList) -> dict[str, Any]:
-    """What the root itself names, as models of Keras do, or its one function that has an `input_signature`."""
+    """What the root itself names, as models of Keras do, or its one function with an `input_signature` and results."""
     held = {name: objects.things[number] for name, number in objects.children[0].items()}
     own = held.get("_default_save_signature", getattr(objects.things[0], "_default_save_signature", None))
     if own is not None:
         return {DEFAULT_SIGNATURE: own}
     functions = (f for f in held.values() if isinstance(f, Function))
-    found = [f for f in functions if f.input_signature is not None]
+    traced = [f.get_concrete_function() for f in functions if f.input_signature is not None]
+    found = [concrete for concrete in traced if concrete.outputs]
     return {DEFAULT_SIGNATURE: found[0]} if len(found) == 1 else {}
 
 
