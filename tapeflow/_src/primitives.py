@@ -1,5 +1,6 @@
 """The operations of the core as Python callables, by TensorFlow's operation name: `primitives.MatMul(a, b)`."""
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 _rows = _core.op_functions()
 
 
+@functools.cache
 def function_name(operation: str) -> str:
     """What an operation without a public path is called: `"GatherV2"` is `"gather"`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub(r"V\d$", "", operation)).lower()

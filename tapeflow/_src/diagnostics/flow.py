@@ -16,6 +16,7 @@ from tapeflow._src.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
 _FLAT = {"sign"}  # operations with a gradient that is zero everywhere; breaks where the question is about zeros
+_MOST_AT_ONCE = 100  # steps of one instruction that are looked at; a loop may have thousands
 _FLOATING = ("float", "bfloat", "complex", "half")
 
 
@@ -196,7 +197,7 @@ class Flow:
         whole = dtype.startswith(("int", "uint"))
         if step.event == "shape" and (value, step.code, step.instruction) in self._values_read:
             return  # not the shape alone
-        for other in self.steps[step.order + 1 :]:
+        for other in self.steps[step.order + 1 : step.order + 1 + _MOST_AT_ONCE]:
             if not other.outputs or other.event == "assign":
                 continue
             same = other.code is step.code and other.instruction == step.instruction

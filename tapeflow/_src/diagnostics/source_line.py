@@ -7,15 +7,27 @@ import re
 import sys
 from types import CodeType
 
+_MOST_PLACES = 20_000
+# By the id of a code object, whose hash would read all of it, and an instruction: the object, and its file and line.
+_places: dict[tuple[int, int], tuple[CodeType, tuple[str, int]]] = {}
+
 
 def source_line(code: CodeType | None, instruction: int) -> tuple[str, int]:
     """The file and line of an instruction; ("<unknown>", 0) if nothing was recorded."""
     if code is None:
         return "<unknown>", 0
-    for start, end, line in code.co_lines():
-        if start <= instruction < end and line is not None:
-            return code.co_filename, line
-    return code.co_filename, code.co_firstlineno
+    key = id(code), instruction
+    known = _places.get(key)
+    if known is None or known[0] is not code:
+        if len(_places) >= _MOST_PLACES:
+            _places.clear()
+        known = _places[key] = code, (code.co_filename, _line(code, instruction))
+    return known[1]
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    lines = code.co_lines()
+    return next((n for start, end, n in lines if start <= instruction < end and n is not None), code.co_firstlineno)
 
 
 def place_text(file: str, line: int) -> str:
