@@ -10,6 +10,8 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 
 _SMALL, _LARGE = 1e-3, 4e-3
@@ -25,8 +27,8 @@ def check_rule(
 ) -> Finding | None:  # fmt: skip
     """Compares the rule with differences of the function, input by input. None if they agree or nothing is sure.
 
-    A rule that differs on purpose is no finding: the straight-through gradient of a function that is constant almost
-    everywhere, or any rule of a function that hands its argument on.
+    A rule that differs on purpose is no finding: the straight-through gradient of a function that rounds, or any rule
+    of a function that hands its argument on.
     """
     floats = [i for i, x in enumerate(inputs) if x.dtype.is_floating]
     if not floats or any(map(_core.is_symbolic, inputs)) or not all(y.dtype.is_floating for y in results):
@@ -54,12 +56,24 @@ def check_rule(
             small, large = (_along(evaluate, inputs, argument, x, move, weights, size) for size in (_SMALL, _LARGE))
             analytic = float(np.sum(np.asarray(found[argument].numpy(), np.float64) * move))
             if _differs(analytic, small, large, noise):
+                if _rounds(evaluate, inputs, argument):
+                    return None
                 about = f" by its argument {argument + 1}" if len(inputs) > 1 else ""
                 message = f"the rule of {name} is not its derivative{about}: along one direction it gives "
                 message += f"{analytic:.5g}, differences give {small:.5g}"
                 evidence = {"rule": analytic, "differences": small, "function": name, "argument": argument + 1}
                 return _finding(name, code, message, evidence)
     return None
+
+
+def _rounds(evaluate: Callable[[list[Any]], list[Any]], inputs: list[Any], argument: int) -> bool:
+    """Whether a function rounds its argument, or takes its sign, on the way to its results."""
+    with find_public("GradientTape")() as tape:
+        tape.watch(inputs[argument])
+        evaluate(inputs)
+    flow = Flow(tape, flat=True)
+    edges = [e for edges in flow.edges.values() for e in edges if e.breaks in ("operation", "dtype")]
+    return any(flow.dtype.get(e.output) != "bool" for e in edges)
 
 
 def _one_element(weights: np.ndarray[Any, Any], random: np.random.Generator) -> np.ndarray[Any, Any]:

@@ -19,7 +19,7 @@ from tapeflow._src.diagnostics.cost.line_costs import LineCosts
 from tapeflow._src.diagnostics.custom_rule import check_rule
 from tapeflow._src.diagnostics.cut_findings import CutFindings
 from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, Findings, is_silenced
-from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.diagnostics.flow import Flow, known
 from tapeflow._src.diagnostics.graph_tape import GraphTape
 from tapeflow._src.diagnostics.html.findings import doctor as doctor_html
 from tapeflow._src.diagnostics.nan_findings import NanFindings
@@ -36,6 +36,7 @@ from tapeflow._src.diagnostics.training.assignments import Assignments, weights_
 from tapeflow._src.diagnostics.training.curvature import Curvature
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.keras_watch import KerasWatch
+from tapeflow._src.diagnostics.training.named_arrays import NamedArrays
 from tapeflow._src.diagnostics.training.session_runs import SessionRuns
 from tapeflow._src.diagnostics.training.step_values import StepValues
 from tapeflow._src.diagnostics.variable_names import variable_behind
@@ -100,7 +101,7 @@ class Doctor:
         self._costs, self._retraces = LineCosts(self._nans.origins.check), retraces.Retraces()
         self._blocks: list[recompute_advice.Block] = []
         self._cuts = CutFindings(self._add, self._checks)
-        self._nones = NoneFindings()
+        self._nones, self._arrays = NoneFindings(), NamedArrays()
         self._assignments, self._layers = Assignments(), KerasLayers()
         self._applied = AppliedGradients(self._add, self._assignments)
         self._values = StepValues(self._applied, self._layers, self._full)
@@ -288,11 +289,14 @@ class Doctor:
         place: tuple[str, int],
     ) -> None:  # fmt: skip
         frames = user_frames()
+        self._arrays.see(frames)
         self._nones.see(tape, flow, frames, targets, sources, gradients, place)
         goals = [tape._index_of(t) for t in targets if t is not None]
         layers = self._layers.lines_by_index(tape)
         for goal in goals:
-            for finding in (*meaning.traps(flow, goal, layers), *loss_sign.wrong_sign(flow, goal, place)):
+            trains_all = self._trains_all(tape, flow, goal, sources)
+            signs = loss_sign.wrong_sign(flow, goal, place) if trains_all else ()
+            for finding in (*meaning.traps(flow, goal, layers), *signs):
                 self._add(finding)
         self._applied.see_structure(tape, flow, targets, sources, place)
         probe = self._probe_of(tape)
@@ -306,6 +310,15 @@ class Doctor:
             self._blocks = recompute_advice.blocks(tape, flow)
         if not self._trace and not _core.is_tracing():
             self._trace = compare_runs.fingerprints(tape)
+
+    def _trains_all(self, tape: Any, flow: Flow, goal: Any, sources: list[Any]) -> bool:
+        """Whether all trainable variables behind a target are asked for. Else others make the predictions: an attack
+        on them, or a generator that plays against them, makes their error large on purpose.
+        """
+        asked = {id(variable_behind(s)) for s in sources}
+        others = [v for v in tape.watched_variables() if id(v) not in asked]
+        behind = flow.ancestors(known(goal)) if goal is not None and others else set()
+        return all(known(tape._index_of(v)) not in behind for v in others)
 
     def _look_at_values(
         self, tape: Any, flow: Flow | None, targets: list[Any], sources: list[Any], gradients: list[Any],
@@ -329,7 +342,7 @@ class Doctor:
         times = self._rules_seen[code] = self._rules_seen.get(code, 0) + 1
         if times > _CHECKED_CALLS or (code is not None and is_library(code.co_filename)):
             return
-        self._guard(lambda: self._add(check_rule(name, evaluate, inputs, results, flat, code)))
+        self._guard(lambda: self._add(self._unseen(check_rule, name, evaluate, inputs, results, flat, code)))
 
     def _see_graph_gradients(self, graph: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
         def look() -> None:
@@ -389,12 +402,13 @@ class Doctor:
             course.applied, course.changed_at = self._applied.ever_applied, self._assignments.places
             found += [f for f in course.findings() if not (reset and f.kind == "weights-changed")]
         found += self._retraces.findings()
-        found += self._layers.findings(self._assignments.changed)
+        trained = {key for course in self._values.courses.values() for key, v in course.variables.items() if v.changed}
+        found += self._layers.findings(self._assignments.changed, trained)
         if any(f.kind in ("learning-rate-too-high", "exploding-gradients") for f in found):
             found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]
         found += [*self._applied.findings(), *self._left_out()]
         found += self._keras.idle_layers() if self._values.courses or self._calls else []
-        found += static_traps.findings({c.place[0] for c in self._values.courses.values()})
+        found += static_traps.findings({c.place[0] for c in self._values.courses.values()}, self._arrays)
         found = _without_consequences(found)
         unique = {(f.kind, f.file, f.line): f for f in reversed(found)}
         shown = [f for f in unique.values() if not is_silenced(f)]

@@ -8,11 +8,13 @@ from tapeflow._src.diagnostics.flow import Edge, Flow, has_gradient, known
 
 _ROUNDING = {"round", "rint", "floordiv", "floor_div", "cast"}
 
+_CUTS = {"numpy", "number", "assign", "paused", "operation", "dtype"}
+
 
 class Cut(NamedTuple):
     """A break on one path, while another path from the source to the target is whole."""
 
-    cause: str  # "numpy", "stop_gradient", "integer", "assign", "stop_recording"
+    cause: str  # "numpy", "stop_gradient", "integer", "bool", "assign", "stop_recording"
     operation: str
     file: str
     line: int
@@ -33,12 +35,16 @@ def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
             whole |= flow.reached(step.inputs[0])
     through = _straight_through(flow)
     upstream = _reaching(flow, goal, through)
-    edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks is not None and e.output in upstream]
+    edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks in _CUTS and e.output in upstream]
     has_sure = any(e.breaks in ("numpy", "number") and not flow.is_guess(e) for e in edges)
     found: dict[tuple[str, str, int], Cut] = {}
+    seen: set[tuple[int, str | None]] = set()  # values that left for Python may have come back at many places
     for edge in edges:
-        if edge.step.order in through or (has_sure and flow.is_guess(edge)):
+        left = edge.breaks in ("numpy", "number")
+        if edge.step.order in through or (has_sure and flow.is_guess(edge)) or (edge.step.order, edge.breaks) in seen:
             continue
+        if left:
+            seen.add((edge.step.order, edge.breaks))
         if edge.breaks == "assign" and not _is_read_after(flow, edge, upstream):
             continue
         cut = _cut(flow, edge)
@@ -105,7 +111,19 @@ def _cut(flow: Flow, edge: Edge) -> Cut | None:
             if name == "cast" and not _comes_back(flow, edge):
                 return None
             return Cut("integer", name, file, line, True, False)
+        case "operation" | "dtype" if flow.dtype.get(edge.output) == "bool" and _is_gate(flow, edge):
+            return Cut("bool", name, file, line, True, True)
     return None
+
+
+def _is_gate(flow: Flow, edge: Edge) -> bool:
+    """Whether a comparison becomes a number again, a step of height one; not one that only masks what it compares."""
+    for cast in flow.edges.get(edge.output, ()):
+        if cast.step.short_name == "cast" and has_gradient(flow.dtype.get(cast.output, "float32")):
+            uses = [e.step for e in flow.edges.get(cast.output, ())]
+            if any(edge.value not in use.inputs for use in uses):
+                return True
+    return False
 
 
 def _comes_back(flow: Flow, edge: Edge) -> bool:
@@ -129,6 +147,9 @@ def describe(cut: Cut) -> tuple[str, str]:
     if cut.cause == "integer":
         text = "becomes integers, which have no gradient"
         return text, "Stay with floating point, or use a straight-through gradient (tf.grad_pass_through)."
+    if cut.cause == "bool":
+        text = "becomes booleans, a step whose derivative is zero"
+        return text, "Use the value itself, or a straight-through gradient: soft + tf.stop_gradient(hard - soft)."
     if cut.cause == "stop_recording":
         return "is computed inside tape.stop_recording()", "Move it out of that block if it shall be differentiated."
     return "ends at tf.stop_gradient", "Leave tf.stop_gradient out if this path shall be differentiated."

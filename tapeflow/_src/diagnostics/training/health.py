@@ -241,8 +241,23 @@ class Course:
         if not ratios or not any(v.changed for v in self.variables.values()) or max(norms, default=0.0) < 1e-6:
             return
         moved = max(sum(v.update_ratios) for v in self.variables.values())
+        if self._warms_up():
+            return
         if moved < 1e-4 or (max(ratios) < 1e-5 and abs(first - last) < 0.01 * abs(first)) or self._fades():
             yield self._low_rate(float(max(ratios)), float(first), float(last))
+
+    def _warms_up(self) -> bool:
+        """Whether the steps still grow, and more than the gradients do: the learning rate is on its way up."""
+        growing = []
+        for v in self.variables.values():
+            quarter = min(len(v.update_ratios), len(v.norms)) // 4
+            if quarter < 2:
+                continue
+            before, last = slice(-2 * quarter, -quarter), slice(-quarter, None)
+            steps = float(np.median(v.update_ratios[last])) / max(float(np.median(v.update_ratios[before])), 1e-30)
+            slopes = float(np.median(v.norms[last])) / max(float(np.median(v.norms[before])), 1e-30)
+            growing.append(steps > 1.2 and steps > 1.2 * slopes)
+        return bool(growing) and sum(growing) > len(growing) / 2
 
     def _fades(self) -> bool:
         """Whether the steps have become far smaller than the gradients have: the learning rate decayed too fast."""
@@ -375,7 +390,8 @@ class Course:
                 yield self._dead(v, 1 - float(v.never_zero.mean()))
 
     def _dead(self, v: VariableHealth, share: float, since: int = 0) -> Finding:
-        behind = v.activation if v.activation and "relu" in v.activation[0] else None
+        silent = since > 0 or share < 1 or v.silent_units in (None, 1.0)
+        behind = v.activation if silent and v.activation and "relu" in v.activation[0] else None
         place = (v.activation_place if behind else v.place) or self.place
         when = f"all steps since step {since}" if since else f"all {v.calls} steps"
         what = f"the units of {behind[0]} behind it never fire" if behind else "no change of it reaches the loss"

@@ -125,13 +125,17 @@ class KerasLayers:
                 lines.results.setdefault(known(index), self._made[name])
         return lines
 
-    def findings(self, changed: set[int]) -> Iterator[Finding]:
-        """Layers that are frozen though nothing ever gave them weights; `changed` has the ids of changed variables."""
+    def findings(self, changed: set[int], trained: set[int]) -> Iterator[Finding]:
+        """Layers that are frozen though nothing ever gave them weights.
+
+        `changed` has the ids of changed variables, `trained` those of variables that moved from step to step.
+        """
         alive = [(layer, place) for ref, place in self._called.values() if (layer := ref()) is not None]
         frozen = [(layer, place) for layer, place in alive if not layer.trainable]
         if not frozen:
             return
-        everything = not any(layer.trainable and layer.trainable_variables for layer, _ in alive)
+        learning = any(layer.trainable and layer.trainable_variables for layer, _ in alive)
+        everything = not learning and not trained
         rows: dict[tuple[str, int], list[Any]] = {}
         for layer, place in frozen:
             own = [getattr(v, "handle", v) for v in layer._trainable_variables]

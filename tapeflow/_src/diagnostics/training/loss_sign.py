@@ -45,7 +45,9 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
             wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
         else:
             continue
-        right = [s for s, other, *_ in terms if s.short_name == name and other != sign]
+        squared = _is_squared_error(flow, step, True)
+        others = [s for s, other, *_ in terms if s.short_name == name and other != sign]
+        right = [s for s in others if not squared or _is_squared_error(flow, s, True)]
         if wrong and not right:
             last = flow.maker[known(goal)]
             place = root.place if sign < 0 and root is not None and not gaussian else last.place

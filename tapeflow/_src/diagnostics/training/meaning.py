@@ -167,37 +167,42 @@ _NOT_THE_BATCH = re.compile(r"accum|micro|steps|replica|world|worker|shard", re.
 
 
 def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
-    """Follows a target back through sums, means and constant factors, and multiplies what it is divided by."""
-    stack: list[tuple[int, float, Step | None]] = [(known(goal), 1.0, None)]
+    """Follows a target back through sums, means and constant factors, and multiplies what it is divided by.
+
+    The divisor of the program's own numbers is kept apart from that of the means: a weight of a quarter is not a size.
+    """
+    stack: list[tuple[int, float, float, Step | None]] = [(known(goal), 1.0, 1.0, None)]
     for _ in range(200):
         if not stack:
             return
-        value, divisor, division = stack.pop()
+        value, means, numbers, division = stack.pop()
         step = flow.maker.get(value)
         if step is None or step.event != "record" or not step.inputs:
             continue
         name = step.short_name
         factor = constant(flow, step.inputs[1]) if len(step.inputs) == 2 else None
         if name in ("add", "addv2", "add_v2", "add_n"):
-            stack += [(v, divisor, division) for v in step.inputs]
+            stack += [(v, means, numbers, division) for v in step.inputs]
         elif hands_on(step) or name in ("negative", "reduce_sum", "sum"):
-            stack.append((step.inputs[0], divisor, division))
+            stack.append((step.inputs[0], means, numbers, division))
         elif name in ("reduce_mean", "mean") and step.input_shapes:
             before, after = _elements(step.input_shapes[0]), _elements(step.output_shapes[0])
-            stack.append((step.inputs[0], divisor * before / max(after, 1), division))
+            stack.append((step.inputs[0], means * before / max(after, 1), numbers, division))
         elif name in DIVISIONS and factor:
-            stack.append((step.inputs[0], divisor * factor, division or step))
+            stack.append((step.inputs[0], means, numbers * factor, division or step))
         elif name in ("multiply", "mul") and (factor or constant(flow, step.inputs[0])):
             number = factor or constant(flow, step.inputs[0]) or 1.0
-            stack.append((step.inputs[0 if factor else 1], divisor / number, division or step))
+            stack.append((step.inputs[0 if factor else 1], means, numbers / number, division or step))
         elif division is not None and step.output_shapes and step.output_shapes[0]:
-            yield from _too_small(step.output_shapes[0], divisor, division)
+            yield from _too_small(step.output_shapes[0], means, numbers, division)
 
 
-def _too_small(shape: Any, divisor: float, division: Step) -> Iterator[Finding]:
-    """A sum over a batch of n examples that is divided by n twice."""
-    n, elements = shape[0], _elements(shape)
+def _too_small(shape: Any, means: float, numbers: float, division: Step) -> Iterator[Finding]:
+    """A sum over a batch of n examples that is divided by n twice, and at least once by a number of the program."""
+    n, elements, divisor = shape[0], _elements(shape), means * numbers
     if n is None or n < 3 or not any(math.isclose(divisor, n * k, rel_tol=1e-4) for k in (n, elements)):
+        return
+    if not any(math.isclose(numbers, k, rel_tol=1e-4) for k in (n, n * n, elements, n * elements)):
         return
     if _NOT_THE_BATCH.search(source_text(*division.place)):
         return

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.training.named_arrays import Held
 
 _SHUFFLES = {"shuffle", "permutation"}
 _DRAWS = {"permutation", "choice", "randint", "integers", "randperm", "argsort", "shuffle"}
@@ -31,13 +32,13 @@ class _Shuffle(NamedTuple):
     token: str
 
 
-def findings(tree: ast.AST, file: str) -> Iterator[Finding]:
-    """Looks at one program."""
+def findings(tree: ast.AST, file: str, held: dict[str, Held]) -> Iterator[Finding]:
+    """Looks at one program; `held` has the values that its names had in training steps."""
     shuffles = _shuffles(tree)
     reported = set()
     for name, other in _pairs(tree, set(shuffles)):
         mine, theirs = shuffles.get(name, []), shuffles.get(other, [])
-        if {s.token for s in mine} == {s.token for s in theirs}:
+        if {s.token for s in mine} == {s.token for s in theirs} or not _may_be_paired(held, name, other):
             continue
         for who, partner, alone in ((name, other, mine), (other, name, theirs)):
             if alone and who not in reported and not _NO_DATA.search(who):
@@ -48,6 +49,12 @@ def findings(tree: ast.AST, file: str) -> Iterator[Finding]:
             parts = node.args[0].elts if node.args and isinstance(node.args[0], ast.Tuple) else node.args
             if len(parts) == 2:
                 yield from _zipped(tree, file, parts)
+
+
+def _may_be_paired(held: dict[str, Held], *names: str) -> bool:
+    """Whether names may be features and labels of one another: arrays with as many rows, as far as is known."""
+    seen = [held[name].rows for name in names if name in held]
+    return None not in seen and len(set(seen)) <= 1
 
 
 def _finding(file: str, line: int, name: str, partner: str) -> Finding:
@@ -100,6 +107,8 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
             elif _is_draw(value) or _called(value) in ("arange", "range", "list"):
                 drawn[target] = f"{target}@{node.lineno}"
                 orders |= {target} if re.search(r"arange|range|list|permutation|argsort", ast.unparse(value)) else set()
+            elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id in drawn:
+                drawn[target] = drawn[value.value.id]  # the first of the positions
             elif (name := _converted(value)) is not None and name in found:
                 found[target] = list(found[name])
             elif len(used := {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in found}) == 1:
@@ -151,6 +160,8 @@ def _reordered(value: ast.expr, drawn: dict[str, str]) -> tuple[str, str] | None
         return None
     data: ast.expr | None = None
     index: ast.expr | None = None
+    while isinstance(value, ast.Subscript) and isinstance(value.value, ast.Subscript):  # x[order][:100]
+        value = value.value
     if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
         data, index = value.value, value.slice
     elif isinstance(value, ast.Call) and called in _TAKES:
@@ -176,7 +187,7 @@ def _is_rows(name: str) -> bool:
 
 def _pairs(tree: ast.AST, shuffled: set[str]) -> Iterator[tuple[str, str]]:
     """Names that are used as features and labels of one another."""
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    scopes = _scopes(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -191,9 +202,22 @@ def _pairs(tree: ast.AST, shuffled: set[str]) -> Iterator[tuple[str, str]]:
                 yield one.id, two.id
     for name in sorted(shuffled):
         for label in _label_names(name):
-            if label in names and label != name:
+            if label != name and any({name, label} <= scope for scope in scopes):
                 yield name, label
                 break
+
+
+def _scopes(tree: ast.AST) -> list[set[str]]:
+    """The names that the module and each function bind."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inner = {id(n) for function in functions for n in ast.walk(function) if n is not function}
+    module = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_bound(n) and id(n) not in inner}
+    bound = [{n.id for n in ast.walk(f) if isinstance(n, ast.Name) and _is_bound(n)} for f in functions]
+    return [module, *(names | {a.arg for a in f.args.args} for names, f in zip(bound, functions))]
+
+
+def _is_bound(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
 
 
 def _label_names(name: str) -> Iterator[str]:

@@ -9,19 +9,21 @@ from collections.abc import Iterator
 
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.training import shuffled_data
+from tapeflow._src.diagnostics.training.named_arrays import Held, NamedArrays
 
 
-def findings(files: set[str]) -> Iterator[Finding]:
-    """Looks at the files of training steps."""
+def findings(files: set[str], arrays: NamedArrays) -> Iterator[Finding]:
+    """Looks at the files of training steps; `arrays` says what their names held."""
     for file in files:
         try:
             tree = ast.parse("".join(linecache.getlines(file)))
         except (SyntaxError, ValueError):
             continue
-        yield from shuffled_data.findings(tree, file)
+        held = arrays.of(file)
+        yield from shuffled_data.findings(tree, file, held)
         yield from _first_batch(tree, file)
         yield from _first_of_each(tree, file)
-        yield from _integer_pixels(tree, file)
+        yield from _integer_pixels(tree, file, held)
         yield from _integer_shares(tree, file)
 
 
@@ -133,12 +135,27 @@ def _is_target(loop: ast.AST, name: str) -> bool:
     return any(isinstance(t, ast.Name) and t.id == name for target in targets for t in ast.walk(target))
 
 
-def _integer_pixels(tree: ast.AST, file: str) -> Iterator[Finding]:
+_PIXELS = re.compile(r"im(age|g)|pixel|frame|photo|pict|digit|^x$|^x_|^data$|^xs?_?(train|test|val)", re.IGNORECASE)
+_NO_PIXELS = re.compile(r"mask|label|seg|len|num|size|shape|count|total|step", re.IGNORECASE)
+
+
+def _is_pixels(value: ast.expr, held: dict[str, Held]) -> bool:
+    """Whether an expression holds the values of images: not a number, nor a mask of two values."""
+    names = [n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id not in ("np", "tf")]
+    if _NO_PIXELS.search(ast.unparse(value)) or not names:
+        return False
+    seen = held.get(names[0])
+    if seen is not None and isinstance(value, ast.Name):
+        return seen.rows is not None and seen.distinct > 2
+    return _PIXELS.search(names[0]) is not None
+
+
+def _integer_pixels(tree: ast.AST, file: str, held: dict[str, Held]) -> Iterator[Finding]:
     """`images // 255`: all zeros but for the largest value."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.right, ast.Constant)
-            and node.right.value in (127, 128, 255, 256, 127.5, 255.0) and not isinstance(node.left, ast.Constant)
+            and node.right.value in (127, 128, 255, 256, 127.5, 255.0) and _is_pixels(node.left, held)
         ):  # fmt: skip
             yield Finding(
                 "integer-division",

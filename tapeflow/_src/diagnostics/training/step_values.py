@@ -191,8 +191,17 @@ def _next_activation(flow: Flow, index: int) -> tuple[Edge, str] | None:
             name = activation_of(flow, edge.step)
             if name is not None:
                 return edge, name
-        front = [edge.output for edge in following][:50]
+        front = [edge.output for edge in following if edge.value == index or not _is_layer(flow, edge)][:50]
     return None
+
+
+def _is_layer(flow: Flow, edge: Edge) -> bool:
+    """Whether a value meets the kernel of another layer."""
+    others = [
+        shape for v, shape in zip(edge.step.inputs, edge.step.input_shapes)
+        if v != edge.value and v not in flow.maker and v not in flow.leaves
+    ]  # fmt: skip
+    return any(shape is not None and len(shape) >= 2 for shape in others)
 
 
 def _silent_share(tape: Any, edge: Edge) -> float | None:

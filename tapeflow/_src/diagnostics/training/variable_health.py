@@ -41,7 +41,7 @@ class VariableHealth:
         self.growth = 1.0  # the largest factor by which one of the first steps made it larger
         self.changed = 0
         self.weight_norm = 0.0
-        self.first_influence = 0.0  # the norms of the first gradient and the first value, multiplied
+        self.first_influence = 0.0  # the norms of the first gradient and of usual weights, multiplied
         self.first_ratio = 0.0  # the norm of the first gradient by that of the first value
         self.activation: tuple[str, str, int] | None = None  # the next activation behind it, and its line
         self.silent_units: float | None = None  # the share of its results that were zero or below in the first step
@@ -70,7 +70,8 @@ class VariableHealth:
         old_norm, self.weight_norm = self.weight_norm, norm(flat)
         if self.calls == 1:
             size = self.norms[-1] * math.sqrt(g.size)
-            self.first_influence, self.first_ratio = size * self.weight_norm, size / max(self.weight_norm, 1e-12)
+            self.first_influence = size * max(self.weight_norm, _usual_norm(self.shape))
+            self.first_ratio = size / max(self.weight_norm, 1e-12)
         zeros = g.size - np.count_nonzero(g)
         self.zeros = zeros / g.size if g.size else 0.0
         self.zero_steps += bool(zeros == g.size)
@@ -145,6 +146,14 @@ class VariableHealth:
             "zeros": self.zeros,
             "dead_units": dead,
         }
+
+
+def _usual_norm(shape: tuple[int, ...]) -> float:
+    """The norm that Glorot's initialisation gives a kernel: that of zeros says nothing about its influence."""
+    if len(shape) < 2:
+        return 0.0
+    window = math.prod(shape[:-2])
+    return math.sqrt(math.prod(shape) * 2 / max(1, window * (shape[-2] + shape[-1])))
 
 
 def _thinned(series: list[float], most: int = 100) -> list[float | None]:
