@@ -87,6 +87,10 @@ DType dtype_of_numpy(PyArray_Descr* descr) {
 
 [[noreturn]] void fail_unsupported(PyObject* o) {
   Ref text = checked(PyObject_Repr(o)), type = checked(PyObject_Repr(reinterpret_cast<PyObject*>(Py_TYPE(o))));
+  if (thread_state().stage)
+    fail(ErrorKind::type, "Failed to convert elements of ", PyUnicode_AsUTF8(text.get()), " of type ",
+         PyUnicode_AsUTF8(type.get()), " to Tensor. Consider casting elements to a supported type. See "
+         "https://www.tensorflow.org/api_docs/python/tf/dtypes for supported TF dtypes.");
   fail(ErrorKind::value, "Attempt to convert a value (", PyUnicode_AsUTF8(text.get()), ") with an unsupported type (",
        PyUnicode_AsUTF8(type.get()), ") to a Tensor.");
 }
@@ -103,8 +107,10 @@ Tensor string_array(PyArrayObject* array) {
   return t;
 }
 
+// Whether a value beside a tensor takes the tensor's dtype; a boolean is 0 or 1 in every dtype of numbers.
 bool keeps_its_kind(DType from, DType to) {
   if (from == to) return true;
+  if (from == DType::boolean) return numbers.has(to);
   if (complexes.has(to)) return numbers.has(from);
   if (floating.has(to)) return real_numbers.has(from);
   return integers.has(to) && integers.has(from);

@@ -247,3 +247,20 @@ def test_a_number_before_a_tensor_takes_its_dtype():
         1.5 + tf.constant(1)
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.constant(1) + 1.5
+
+
+@pytest.mark.parametrize("value", [np.array([True, False]), [True, False], (True, False)])
+def test_booleans_beside_numbers_are_numbers(value):
+    for dtype in (tf.float32, tf.int64, tf.complex64, tf.bfloat16):
+        x = tf.cast([3, 4], dtype)
+        for y in (x * value, value * x, tf.multiply(value, x), tf.function(lambda v: v * value)(x)):
+            assert y.dtype == dtype and tf.cast(y, tf.float32).numpy().tolist() == [3.0, 0.0]
+    assert (tf.constant([1.0, 2.0]) * np.bool_(True)).numpy().tolist() == [1.0, 2.0]
+    assert tf.convert_to_tensor(value, dtype_hint=tf.float32).dtype == tf.float32
+
+
+def test_a_value_of_an_unknown_type_in_a_graph():
+    with pytest.raises(ValueError, match="unsupported type"):
+        tf.convert_to_tensor(object())
+    with pytest.raises(TypeError, match="Failed to convert elements of <object object"):
+        tf.function(lambda: tf.convert_to_tensor(object()))()
