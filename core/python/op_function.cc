@@ -424,8 +424,18 @@ PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunctionObject, call), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
+// The module that holds the function under its name: serializers find it there. The type has a `__module__` of its own,
+// so this is no property.
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  if (PyUnicode_CompareWithASCIIString(name, "__module__") != 0) return PyObject_GenericGetAttr(self, name);
+  const auto& f = *reinterpret_cast<OpFunctionObject*>(self);
+  const std::string path = f.keywords_only ? "raw_ops." : f.op->public_name();
+  const size_t dot = path.rfind('.');
+  return PyUnicode_FromString(("tapeflow" + (dot == path.npos ? "" : "." + path.substr(0, dot))).c_str());
+}
 PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(op_function_dealloc)},
+    {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_repr, reinterpret_cast<void*>(op_function_repr)},
     {Py_tp_descr_get, reinterpret_cast<void*>(function_get)},

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import tapeflow as tf
 from tapeflow._src import _core, primitives
 from tapeflow._src.primitives import facts_by_name
 
@@ -257,3 +259,9 @@ int main() {
 
 def test_the_type_of_functions_says_its_module():
     assert _core.OpFunction.__module__ == primitives.Sin.__module__ == "tapeflow"
+
+
+def test_a_function_is_found_in_its_module():
+    for function, place in ((tf.nn.relu6, "tapeflow.nn"), (tf.sin, "tapeflow"), (tf.linalg.det, "tapeflow.linalg")):
+        assert function.__module__ == place
+        assert vars(importlib.import_module(place))[function.__name__] is function
