@@ -2,36 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from tapeflow._src.compat.v1.graph.collections import GraphKeys
+from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.namespace import public
+from tapeflow._src.types.trackable import Trackable
 
 
-class Template:
-    """A function with variables of its own."""
+class Template(Trackable):
+    """A function with variables of its own, which a checkpoint saves by their names below its scope."""
 
     def __init__(
-        self, name: str, function: Callable[..., Any], unique_name: str | None, arguments: dict[str, Any]
+        self, name: str, function: Callable[..., Any], unique_name: str | None, custom_getter: Any, create_now: bool
     ) -> None:
-        self._name, self._function, self._unique_name, self._arguments = name, function, unique_name, arguments
+        self._name, self._function, self._unique_name = name, function, unique_name
+        self._custom_getter, self._called = custom_getter, False
+        self._globals: list[Any] = []
+        self._locals: list[Any] = []
         self._scope: Any = None
+        if create_now:
+            with self._opened():
+                pass
+
+    def _opened(self) -> Any:
+        """The scope of the variables: a new one at first, later the same."""
+        if self._scope is not None:
+            return variable_scope(self._scope, reuse=self._called)
+        opened = variable_scope(self._unique_name, default_name=self._name, custom_getter=self._get)
+        return _kept(self, opened)
+
+    def _get(self, getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+        """A variable that the function asks for, as the custom getter gives it."""
+
+        def recorded(name: str, *args: Any, **kwargs: Any) -> Any:
+            variable = getter(name, *args, **kwargs)
+            is_local = GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
+            known = self._locals if is_local else self._globals
+            if not any(variable is other for other in known):
+                known.append(variable)
+                self._track_trackable(variable, name.removeprefix(self.variable_scope_name or ""), overwrite=True)
+            return variable
+
+        if self._custom_getter is not None:
+            return self._custom_getter(recorded, name, *args, **kwargs)
+        return recorded(name, *args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._scope is None:
-            with variable_scope(self._unique_name, default_name=self._name) as scope:
-                result = self._function(*args, **self._arguments, **kwargs)
-                self._scope = scope
-                return result
-        with variable_scope(self._scope, reuse=True):
-            return self._function(*args, **self._arguments, **kwargs)
+        with self._opened():
+            result = self._function(*args, **kwargs)
+        self._called = True
+        return result
 
-    variable_scope = property(lambda self: self._scope)
-    name = property(lambda self: self._name if self._scope is None else self._scope.name)
-    var_scope = property(lambda self: self._scope)
-    variables = property(lambda self: [] if self._scope is None else self._scope.global_variables())
-    trainable_variables = property(lambda self: [] if self._scope is None else self._scope.trainable_variables())
+    func = property(lambda self: self._function)
+    variable_scope = var_scope = property(lambda self: self._scope)
+    name = property(lambda self: self._name if self._scope is None else self._scope.name.rpartition("/")[2])
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The beginning of the variables' names; None before the first call."""
+        name = None if self._scope is None else self._scope.name
+        return f"{name}/" if name and not name.endswith("/") else name
+
+    variables = weights = property(lambda self: [*self._globals, *self._locals])
+    global_variables = property(lambda self: list(self._globals))
+    local_variables = property(lambda self: list(self._locals))
+    trainable_variables = trainable_weights = property(lambda self: [v for v in self._globals if v.trainable])
+    non_trainable_variables = non_trainable_weights = property(
+        lambda self: [v for v in self.variables if not (v.trainable and any(v is g for g in self._globals))]
+    )
+
+
+@contextmanager
+def _kept(template: Template, opened: Any) -> Iterator[None]:
+    """Opens the first scope of a template, which keeps it."""
+    with opened as scope:
+        template._scope = scope
+        yield
 
 
 @public("compat.v1.make_template")
@@ -53,4 +104,7 @@ def make_template(
     ...     [v.name for v in tf.compat.v1.global_variables()]
     ['scale/w:0']
     """
-    return Template(name_, func_, unique_name_, kwargs)
+    if unique_name_ is not None and executing_eagerly():
+        raise ValueError("unique_name_ cannot be used when eager execution is enabled.")
+    function = functools.partial(func_, **kwargs) if kwargs else func_
+    return Template(name_, function, unique_name_, custom_getter_, create_scope_now_)
