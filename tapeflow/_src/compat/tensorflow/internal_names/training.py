@@ -1,9 +1,8 @@
-"""`tf.__internal__.train`, `mixed_precision` and `ops`: state and small functions that optimizers and metrics use."""
+"""`tf.__internal__.train` and `ops`: small functions that optimizers and metrics use."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,27 +15,6 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.passing import no_op
 from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.types.errors import InvalidArgumentError
-
-_mixed_precision = {"rewrite": False, "policy": False}
-
-
-@public("__internal__.train.is_mixed_precision_graph_rewrite_enabled")
-def is_mixed_precision_graph_rewrite_enabled() -> bool:
-    """Whether graphs are rewritten to mixed precision: not here, Keras's policies do it.
-
-    >>> tf.__internal__.train.is_mixed_precision_graph_rewrite_enabled()
-    False
-    """
-    return _mixed_precision["rewrite"]
-
-
-@public("__internal__.train.set_using_mixed_precision_policy")
-def set_using_mixed_precision_policy(is_using: bool) -> None:
-    """Records whether a policy of Keras computes in mixed precision.
-
-    >>> tf.__internal__.train.set_using_mixed_precision_policy(False)
-    """
-    _mixed_precision["policy"] = is_using
 
 
 @public("__internal__.train.assign_moving_average")
@@ -84,18 +62,6 @@ def update_checkpoint_state_internal(
         folder, shown(model_checkpoint_path), paths, latest_filename, all_model_checkpoint_timestamps,
         last_preserved_timestamp,
     )  # fmt: skip
-
-
-_wrappers: list[tuple[type, Callable[..., Any]]] = []
-
-
-@public("__internal__.mixed_precision.register_loss_scale_wrapper")
-def register_loss_scale_wrapper(optimizer_cls: type, wrapper_fn: Callable[..., Any], wrapper_cls: Any = None) -> None:
-    """Says how an optimizer of a class is wrapped so that it scales its loss.
-
-    >>> tf.__internal__.mixed_precision.register_loss_scale_wrapper(object, lambda optimizer, scale: optimizer)
-    """
-    _wrappers.append((optimizer_cls, wrapper_fn))
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Any:
