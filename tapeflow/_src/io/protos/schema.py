@@ -252,6 +252,23 @@ message Event
   10 source_metadata SourceMetadata
 message SourceMetadata
   1 writer string
+message XSpace
+  1 planes XPlane*; 2 errors string*; 3 warnings string*; 4 hostnames string*
+message XPlane
+  1 id int64; 2 name string; 3 lines XLine*; 4 event_metadata map int64 XEventMetadata;
+  5 stat_metadata map int64 XStatMetadata; 6 stats XStat*
+message XLine
+  1 id int64; 10 display_id int64; 2 name string; 11 display_name string; 3 timestamp_ns int64; 9 duration_ps int64;
+  4 events XEvent*
+message XEvent
+  1 metadata_id int64; 2 offset_ps int64 of data; 5 num_occurrences int64 of data; 3 duration_ps int64; 4 stats XStat*
+message XStat
+  1 metadata_id int64; 2 double_value double of value; 3 uint64_value uint64 of value; 4 int64_value int64 of value;
+  5 str_value string of value; 6 bytes_value bytes of value; 7 ref_value uint64 of value
+message XEventMetadata
+  1 id int64; 2 name string; 4 display_name string; 3 metadata bytes; 5 stats XStat*; 6 child_id int64*
+message XStatMetadata
+  1 id int64; 2 name string; 3 description string
 message TaggedRunMetadata
   1 tag string; 2 run_metadata bytes
 message BytesList

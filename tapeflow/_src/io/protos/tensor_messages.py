@@ -44,7 +44,7 @@ def shape_of(message: Any) -> TensorShape:
 
 def tensor_message(tensor: Any) -> Any:
     """A tensor with its elements as bytes; strings stand in a list."""
-    array = np.asarray(tensor.numpy())
+    array = np.asarray(tensor)
     dim = messages.TensorShapeProto.Dim
     shape = messages.TensorShapeProto(dim=[dim(size=size) for size in array.shape])
     number = tensor.dtype.as_datatype_enum
