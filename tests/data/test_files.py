@@ -149,3 +149,8 @@ def test_damaged_snapshots_are_named(tmp_path):
 def test_compressed_snapshots(tmp_path, compression):
     tf.data.Dataset.range(3).save(str(tmp_path), compression=compression)
     assert [int(x) for x in tf.data.Dataset.load(str(tmp_path), compression=compression)] == [0, 1, 2]
+
+
+def test_no_files():
+    made = (tf.data.TextLineDataset([]), tf.data.TFRecordDataset(()), tf.data.FixedLengthRecordDataset([], 4))
+    assert all(list(dataset) == [] for dataset in made)

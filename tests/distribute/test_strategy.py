@@ -403,3 +403,12 @@ def test_settings_of_sessions_are_left_alone():
     strategy.configure(config)
     changed = strategy.update_config_proto(config)
     assert changed == config and changed is not config
+
+
+def test_central_storage_is_no_mirrored_strategy():
+    strategy = tf.distribute.experimental.CentralStorageStrategy(["CPU:0"])
+    assert not isinstance(strategy, tf.distribute.MirroredStrategy)
+    with strategy.scope():
+        v = tf.Variable(1.0)
+    strategy.run(lambda: v.assign_add(2.0))
+    assert v.numpy() == 3.0

@@ -78,7 +78,9 @@ class FromFiles(Pipe):
         if isinstance(self._files, Pipe):
             self.inputs = (self._files,)
         else:
-            self._names = as_leaf(os.fspath(filenames) if isinstance(filenames, os.PathLike) else filenames)
+            given = os.fspath(filenames) if isinstance(filenames, os.PathLike) else filenames
+            is_empty = isinstance(given, list | tuple) and not given  # no name tells the dtype
+            self._names = convert_to_tensor(given, string) if is_empty else as_leaf(given)
             if self._names.dtype.name != "string":
                 raise TypeError(
                     "The `filenames` argument must contain `tf.string` elements. Got "

@@ -31,6 +31,12 @@ class OneDeviceStrategy(Strategy):
         self._begin(processor_numbers("OneDeviceStrategy", [device]), OneProcess(), None)
 
 
+def _device_names(devices: Any) -> list[Any]:
+    """The devices that were given, or all logical processors."""
+    names = [device.name for device in list_logical_devices("CPU")] if devices is None else list(devices)
+    return names or ["CPU:0"]
+
+
 @public("distribute.MirroredStrategy")
 class MirroredStrategy(Strategy):
     """A strategy with one replica for each device of this process; they run one after the other.
@@ -49,13 +55,11 @@ class MirroredStrategy(Strategy):
             raise ValueError(
                 f"MirroredStrategy: cross_device_ops must be a tf.distribute.CrossDeviceOps; got {cross_device_ops!r}"
             )
-        names = [device.name for device in list_logical_devices("CPU")] if devices is None else list(devices)
-        names = names or ["CPU:0"]
-        self._begin(processor_numbers("MirroredStrategy", names), OneProcess(), None)
+        self._begin(processor_numbers("MirroredStrategy", _device_names(devices)), OneProcess(), None)
 
 
 @public("distribute.experimental.CentralStorageStrategy", "compat.v1.distribute.experimental.CentralStorageStrategy")
-class CentralStorageStrategy(MirroredStrategy):
+class CentralStorageStrategy(Strategy):
     """Replicas on the devices of this process, with variables on one of them: here all devices share one memory.
 
     >>> tf.distribute.experimental.CentralStorageStrategy(["CPU:0"]).num_replicas_in_sync
@@ -65,7 +69,7 @@ class CentralStorageStrategy(MirroredStrategy):
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
         if parameter_device is not None:
             processor_numbers("CentralStorageStrategy", [parameter_device])
-        super().__init__(compute_devices)
+        self._begin(processor_numbers("CentralStorageStrategy", _device_names(compute_devices)), OneProcess(), None)
 
 
 @public("distribute.MultiWorkerMirroredStrategy")

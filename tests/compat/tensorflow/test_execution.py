@@ -127,3 +127,14 @@ def test_counts_of_sparse_tensors():
     assert (
         inner("ops.sparse_ops").bincount(x, axis=-1).numpy().tolist() == tf.math.bincount(x, axis=-1).numpy().tolist()
     )
+
+
+def test_a_bound_method_runs_with_newer_control_flow():
+    class Case:
+        def seen(self, factor):
+            return self.values.append(factor)
+
+    case = Case()
+    case.values = []
+    inner("framework.test_util").enable_control_flow_v2(case.seen)(3)
+    assert case.values == [3]

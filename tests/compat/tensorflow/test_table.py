@@ -290,3 +290,9 @@ def test_the_memory_checker_sees_what_is_left():
         growing.assert_no_leak_if_all_possibly_except_one()
     with pytest.raises(AssertionError, match=r"new objects: .*'list'"):
         growing.assert_no_new_python_objects()
+
+
+def test_a_file_gives_the_neighbours_that_it_imports():
+    assert inner("framework.test_util").random_seed is inner("framework.random_seed")
+    assert inner("framework.test_util").random_seed.set_seed is tf.random.set_seed
+    assert not hasattr(inner("ops.math_ops"), "test_util") and not hasattr(inner("ops"), "framework")

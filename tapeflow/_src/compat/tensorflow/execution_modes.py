@@ -210,11 +210,11 @@ def _switch(newer: bool) -> None:
 
 def _with_control_flow(test: _Test, newer: bool) -> _Test:
     @functools.wraps(test)
-    def decorated(self: Any, *args: Any, **kwargs: Any) -> None:
+    def decorated(*args: Any, **kwargs: Any) -> None:
         before = switches.control_flow_v2_enabled()
         _switch(newer)
         try:
-            test(self, *args, **kwargs)
+            test(*args, **kwargs)
         finally:
             _switch(before)
 

@@ -34,9 +34,12 @@ def _given_value(value: Any, shape: Any, dtype: Any = None) -> Any:
 
 
 def _same_node(thing: Any) -> tuple[Any, ...]:
-    """The objects that one node stands for: a Checkpoint, and its root."""
-    root = getattr(thing, "_root", None) if type(thing).__name__ == "Checkpoint" else None
-    return (thing,) if root is None else (thing, root)
+    """The objects that one node stands for: a Checkpoint and its root, an object and the one that tracks for it."""
+    kind = type(thing)
+    other = getattr(thing, "_root", None) if kind.__name__ == "Checkpoint" else None
+    if getattr(kind, "_delegates_tracking", False):
+        other = thing._trackable
+    return (thing,) if other is None else (thing, other)
 
 
 class SlotPosition:

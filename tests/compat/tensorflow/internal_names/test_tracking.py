@@ -97,3 +97,15 @@ def test_variables_of_columns_are_tracked_by_their_own_names():
     column.create_state(state)
     assert "digit_embedding/embedding_weights" in holder._trackable_children()
     assert "embedding_weights" not in holder._trackable_children()
+
+
+def test_an_object_that_tracks_for_another_is_restored_later(tmp_path):
+    class Wrapper(tf.__internal__.tracking.DelegatingTrackableMixin, tf.__internal__.tracking.Trackable):
+        pass
+
+    saved, inner = tf.__internal__.tracking.AutoTrackable(), tf.__internal__.tracking.AutoTrackable()
+    saved.count = tf.Variable(7.0)
+    path = tf.train.Checkpoint(thing=Wrapper(saved)).save(str(tmp_path / "model"))
+    tf.train.Checkpoint(thing=Wrapper(inner)).restore(path)
+    inner.count = tf.Variable(0.0)
+    assert inner.count.numpy() == 7.0

@@ -388,13 +388,22 @@ def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any
     path = path_by_name.get(name)
     if path is None and module.__name__.startswith("tensorflow.python.ops.gen_"):
         path = f"raw_ops.{name}" if has_raw_operation(name) else raw_path_by_function().get(name)
-    if path is None and name.startswith("gen_") and f"python.ops.{name}" in _known_paths():
-        return _open(f"python.ops.{name}")  # the generated operations that a module imports
+    if path is None and (imported := _imported_module(module.__name__.removeprefix("tensorflow."), name)):
+        return _open(imported)
     if path is None:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name, obj=module)
     found = find_public(path) if name[:1].isupper() else find_object(path)  # `Add` takes keywords, `add` positions
     setattr(module, name, found)
     return found
+
+
+def _imported_module(path: str, name: str) -> str | None:
+    """The path of the module that the file at `path` imports under a name: generated operations, or a neighbour."""
+    if name.startswith("gen_") and f"python.ops.{name}" in _known_paths():
+        return f"python.ops.{name}"
+    neighbour = f"{path.rpartition('.')[0]}.{name}"
+    is_file = not any(known.startswith(f"{path}.") for known in _known_paths())
+    return neighbour if is_file and neighbour in _known_paths() else None
 
 
 for _kind, (_path, _name) in name_by_class().items():

@@ -148,6 +148,8 @@ class DelegatingTrackableMixin:
     ['x']
     """
 
+    _delegates_tracking = True  # a checkpoint restores `_trackable` for this object
+
     def __init__(self, trackable_obj: Any) -> None:
         self._trackable = trackable_obj
 
