@@ -272,3 +272,15 @@ def test_types_of_python_are_dtypes():
     assert tnp.sum([1, 2], dtype=float).dtype == tf.float64
     assert tnp.cumsum([1, 2], dtype=float).dtype == tf.float64
     assert tnp.empty_like(tf.constant(["a"])).numpy().tolist() == [b""]
+
+
+def test_reshape_in_the_order_of_fortran():
+    a = np.arange(24.0).reshape(2, 3, 4)
+    for shape in ((4, 6), (-1,), -1, (3, -1, 2)):
+        np.testing.assert_array_equal(tnp.reshape(a, shape, order="F"), a.reshape(shape, order="F"))
+    with pytest.raises(ValueError, match="'C' and 'F'"):
+        tnp.reshape(a, (24,), order="Z")
+
+
+def test_complex_numbers_are_close():
+    np.testing.assert_array_equal(tnp.isclose([1 + 1j, 1j], [1.0, 1j + 1e-9]), [False, True])

@@ -190,10 +190,35 @@ def _probes(run: Callable[[list[Any]], Any], symbolic: list[Any]) -> list[tuple[
     if any(len(outputs) != len(others) for others, *_ in found):
         raise ValueError("the number of results depends on values that are unknown while tracing")
     probes = [probe[:2] for probe in found]
+    if len(found) == _PROBES and found[-1][2] is not None:
+        probes += _one_at_a_time(run, symbolic, found)
     open_rank = len(found) == 1 or any(x.shape.rank is None for x in symbolic)
     if open_rank or len(found) < _PROBES or found[-1][2] is None:
         shapes = [TensorShape(None if open_rank else [None] * y.shape.rank) for y in outputs]
         probes.append(([_Opened(shape) for shape in shapes], None))
+    return probes
+
+
+def _one_at_a_time(
+    run: Callable[[list[Any]], Any], symbolic: list[Any], found: list[Any]
+) -> list[tuple[list[Any], Any]]:
+    """The outputs with one open dimension unlike the others. Equal dimensions hide what depends on a difference or a
+    ratio: windows as large as the image give one row whatever the size."""
+    open_dims = [(i, d) for i, x in enumerate(symbolic) if x.shape.rank for d, n in enumerate(x.shape) if n is None]
+    shapes = [[outputs[k].shape for outputs, *_ in found] for k in range(len(found[0][0]))]
+    probes: list[tuple[list[Any], Any]] = []
+    for place in open_dims if len(open_dims) > 1 else ():
+        if all(d is None for known in map(_common_shape, shapes) for d in (known.rank and known) or ()):
+            break  # nothing is left to be refuted
+        dims = ((_SIZES[1] if (i, d) == place else _SIZES[0]) for i, d in open_dims)
+        try:
+            outputs = _flat(run([_sample(x, lambda: next(dims), 0, found[0][3]) for x in symbolic]))  # noqa: B023
+        except Exception:
+            continue  # the dimension goes with another one
+        if len(outputs) == len(shapes):
+            probes.append((outputs, None))
+            for known, y in zip(shapes, outputs):
+                known.append(y.shape)
     return probes
 
 

@@ -100,8 +100,11 @@ def reshape(a: Any, newshape: Any, order: str = "C") -> Tensor:
     array([[1],
            [2]])>
     """
-    if order != "C":
-        raise ValueError(f"reshape: only the order 'C' exists; got {order!r}.")
+    if order not in ("C", "F"):
+        raise ValueError(f"reshape: Unsupported order argument: only 'C' and 'F' exist; got {order!r}.")
+    if order == "F":  # the first index changes fastest: that of the transposed arrays in order C
+        sizes = [newshape] if np.ndim(newshape) == 0 else list(newshape)
+        return transpose(reshape(transpose(a), sizes[::-1]))
     return primitives.Reshape(tensor_of(a), newshape)
 
 

@@ -148,11 +148,12 @@ def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan:
     <tf.Tensor: shape=(1,), dtype=bool, numpy=array([ True])>
     """
     x, y = promoted(a, b, floats=True)
+    size = arithmetic.abs(y)
     near = primitives.LogicalOr(
         primitives.Equal(x, y),
-        primitives.LogicalAnd(primitives.IsFinite(y), arithmetic.abs(x - y) <= atol + rtol * arithmetic.abs(y)),
+        primitives.LogicalAnd(primitives.IsFinite(size), arithmetic.abs(x - y) <= atol + rtol * size),
     )
-    both = primitives.LogicalAnd(primitives.IsNan(x), primitives.IsNan(y))
+    both = primitives.LogicalAnd(primitives.IsNan(arithmetic.abs(x)), primitives.IsNan(size))
     return primitives.LogicalOr(near, both) if equal_nan else near
 
 

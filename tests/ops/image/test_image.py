@@ -136,6 +136,40 @@ def test_distorted_boxes_are_tensorflows(seed, begin, size):
     np.testing.assert_allclose(found.bboxes, corners.reshape(1, 1, 4), rtol=1e-6)
 
 
+def test_distorted_boxes_in_functions():
+    @tf.function
+    def stateless(image):
+        return tf.image.stateless_sample_distorted_bounding_box(tf.shape(image), BOXES, [1, 2], 0.3)
+
+    @tf.function
+    def sampled(image):
+        return tf.image.sample_distorted_bounding_box(tf.shape(image), BOXES, min_object_covered=0.3).begin
+
+    image = tf.zeros([20, 30, 3])
+    np.testing.assert_array_equal(stateless(image).begin, [3, 12, 0])
+    assert stateless.get_concrete_function(tf.TensorSpec(None)).outputs[2].shape == (1, 1, 4)
+    assert len({tuple(sampled(image).numpy()) for _ in range(20)}) > 1
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        begin = tf.image.sample_distorted_bounding_box([20, 30, 3], BOXES, min_object_covered=0.3).begin
+        assert len({tuple(session.run(begin)) for _ in range(20)}) > 1
+
+
+def test_the_ratio_of_open_sizes_is_not_learnt_from_squares():
+    @tf.function(input_signature=[tf.TensorSpec([None, None, 3])])
+    def fitted(image):
+        resized = tf.image.resize(image, [6, 6], preserve_aspect_ratio=True)
+        assert resized.shape.as_list() == [None, None, 3]
+        return resized
+
+    assert fitted(tf.zeros([4, 5, 3])).shape == (5, 6, 3)
+
+
+def test_similarity_of_bytes_takes_a_float_peak():
+    x = tf.cast(tf.random.stateless_uniform([6, 6, 1], [1, 2], 0, 255, tf.int32), tf.uint8)
+    np.testing.assert_allclose(tf.image.ssim(x, x, 255.0, filter_size=3), 1.0)
+
+
 def test_distorted_boxes_follow_the_seeds():
     tf.random.set_seed(1)
     begins = [

@@ -208,6 +208,7 @@ def test_gradients_of_products_of_empty_matrices(shapes):
 
 def test_a_negative_norm_is_none():
     np.testing.assert_array_equal(tf.clip_by_norm([3.0, 4.0], -1.0), [0, 0])
+    np.testing.assert_array_equal(tf.clip_by_norm([3.0, 4.0], tf.constant(-1.0)), [0, 0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -385,3 +385,13 @@ def test_windows_of_dilations_move(strides, rates):
     x, filters = tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2])
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be positive"):
         tf.nn.dilation2d(x, filters, strides, "SAME", "NHWC", rates)
+
+
+def test_windows_of_open_size_leave_the_size_of_a_dilation_open():
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None, None]), tf.TensorSpec([None, None, None])])
+    def dilated(x, filters):
+        y = tf.nn.dilation2d(x, filters, [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1])
+        assert y.shape.as_list() == [None, None, None, None]
+        return y
+
+    assert dilated(tf.zeros([1, 5, 4, 2]), tf.zeros([2, 2, 2])).shape == (1, 4, 3, 2)

@@ -76,3 +76,8 @@ def test_a_gradient_that_has_begun_is_added_to():
         y = tf.reduce_sum(3 * x) + tf.reduce_sum(tf.nn.moments(x, [1])[1])
     distance = x.numpy() - x.numpy().mean()
     np.testing.assert_allclose(tape.gradient(y, x), 3 + 2 * distance / 3, rtol=1e-6)
+
+
+def test_noise_of_a_higher_rank_broadcasts_the_result():
+    y = tf.nn.experimental.stateless_dropout(tf.ones([3]), 0.5, seed=[1, 2], noise_shape=[2, 1])
+    assert y.shape == (2, 3)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from random import SystemRandom
 from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.random.seeds import draw
+from tapeflow._src.ops.random.seeds import draw, draw_unseeded
 from tapeflow._src.ops.random.stateless import PHILOX, key_counter_of
 from tapeflow._src.types.dtypes import float32
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 SampleDistortedBoundingBox = namedtuple("SampleDistortedBoundingBox", ["begin", "size", "bboxes"])
 
@@ -25,8 +25,7 @@ _WORDS_PER_ATTEMPT = 16
 class _Words:
     """The words of a generator, one by one, and the numbers made of them."""
 
-    def __init__(self, key: Any, counter: Any, count: int) -> None:
-        words = primitives.StatelessRandomUniformFullIntV2([count], key, counter, PHILOX, "uint32")
+    def __init__(self, words: Any) -> None:
         self._words = iter(words.numpy().tolist())
 
     def fraction(self) -> np.float32:
@@ -135,13 +134,31 @@ def _sample(words: _Words, checked: Any, covered: Any, attempts: int) -> SampleD
     )
 
 
-def _prepared(
-    image_size: Any, boxes: Any, covered: Any, ratios: Any, areas: Any, attempts: int | None, use_image: bool | None
-) -> tuple[int, Any]:
-    """The number of attempts and the checked arguments, with defaults for those that are None."""
-    attempts = 100 if attempts is None else attempts
-    ratios, areas = ratios or (0.75, 1.33), areas or (0.05, 1.0)
-    return attempts, _checked(image_size, boxes, ratios, areas, covered, attempts, bool(use_image))
+def _sample_from(words: Any, image_size: Any, boxes: Any, covered: Any, ranges: Any, attempts: int, whole: bool) -> Any:
+    ratios, areas = ranges
+    checked = _checked(image_size, boxes, ratios, areas, covered, attempts, whole)
+    return _sample(_Words(words), checked, covered, attempts)
+
+
+def _sample_specs(words: Any, image_size: Any, *_: Any) -> SampleDistortedBoundingBox:
+    places = TensorSpec([3], convert_to_tensor(image_size).dtype)
+    return SampleDistortedBoundingBox(places, places, TensorSpec([1, 1, 4], float32))
+
+
+_sample_from.result_specs = _sample_specs  # type: ignore[attr-defined]
+# Words that are drawn when a graph runs are unknown while tracing: the rest is then one node.
+_sample_whole: Any = _core.Composition(_sample_from)
+
+
+def _draw_sample(
+    key: Any, counter: Any, image_size: Any, boxes: Any, covered: Any, ranges: Any, attempts: int, whole: bool | None
+) -> Any:
+    words = primitives.StatelessRandomUniformFullIntV2(
+        [max(_WORDS_PER_ATTEMPT * attempts, 0)], key, counter, PHILOX, "uint32"
+    )
+    ratios, areas = ranges
+    ranges = ratios or (0.75, 1.33), areas or (0.05, 1.0)
+    return _sample_whole(words, image_size, boxes, covered, ranges, attempts, bool(whole))
 
 
 @public("image.stateless_sample_distorted_bounding_box", "compat.v1.image.stateless_sample_distorted_bounding_box")
@@ -162,12 +179,11 @@ def stateless_sample_distorted_bounding_box(
     >>> tf.image.stateless_sample_distorted_bounding_box([20, 30, 3], boxes, seed=[1, 2], min_object_covered=0.3).begin
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([ 3, 12,  0], dtype=int32)>
     """
-    ranges = aspect_ratio_range, area_range
-    attempts, checked = _prepared(
-        image_size, bounding_boxes, min_object_covered, *ranges, max_attempts, use_image_if_no_bounding_boxes
-    )
+    attempts = 100 if max_attempts is None else max_attempts
     key, counter, _ = key_counter_of(seed)
-    return _sample(_Words(key, counter, _WORDS_PER_ATTEMPT * attempts), checked, min_object_covered, attempts)
+    ranges = aspect_ratio_range, area_range
+    covered, whole = min_object_covered, use_image_if_no_bounding_boxes
+    return _draw_sample(key, counter, image_size, bounding_boxes, covered, ranges, attempts, whole)
 
 
 @public("image.sample_distorted_bounding_box")
@@ -188,12 +204,10 @@ def sample_distorted_bounding_box(
     >>> box.shape
     TensorShape([1, 1, 4])
     """
+    attempts = 100 if max_attempts is None else max_attempts
+    blocks = max(attempts, 0)
+    # Without a seed of its own it does not follow the global one.
+    key, counter = draw("SampleDistortedBoundingBoxV2", seed, blocks) if seed else draw_unseeded(blocks)
     ranges = aspect_ratio_range, area_range
-    attempts, checked = _prepared(
-        image_size, bounding_boxes, min_object_covered, *ranges, max_attempts, use_image_if_no_bounding_boxes
-    )
-    if seed:
-        key, counter = draw("SampleDistortedBoundingBoxV2", seed, attempts)
-    else:  # without a seed of its own it does not follow the global one
-        key, counter, _ = key_counter_of([SystemRandom().getrandbits(31), SystemRandom().getrandbits(31)])
-    return _sample(_Words(key, counter, _WORDS_PER_ATTEMPT * attempts), checked, min_object_covered, attempts)
+    covered, whole = min_object_covered, use_image_if_no_bounding_boxes
+    return _draw_sample(key, counter, image_size, bounding_boxes, covered, ranges, attempts, whole)

@@ -474,7 +474,7 @@ def _ssim_per_channel(
 
 def _for_similarity(img1: Any, img2: Any, max_val: Any) -> tuple[Any, Any, Any]:
     x, y = _same_images(img1, img2)
-    peak = convert_image_dtype(convert_to_tensor(max_val, dtype=x.dtype), float32)
+    peak = convert_image_dtype(cast(convert_to_tensor(max_val), x.dtype), float32)
     return convert_image_dtype(x, float32), convert_image_dtype(y, float32), peak
 
 

@@ -17,7 +17,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
     Args:
         t: The tensor, or `tf.IndexedSlices`.
-        clip_norm: The largest Euclidean norm.
+        clip_norm: The largest Euclidean norm; a negative one counts as 0.
         axes: The dimensions over which the norm is taken; all if None.
         name: A name for the operation in graphs.
 
@@ -32,8 +32,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """
     values = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t)
     if isinstance(clip_norm, int | float):
-        clip_norm = max(clip_norm, 0)
-    limit = convert_to_tensor(clip_norm, dtype_hint=values.dtype)
+        limit = convert_to_tensor(max(clip_norm, 0), dtype_hint=values.dtype)
+    else:
+        limit = cast(primitives.Maximum(convert_to_tensor(clip_norm, dtype_hint=values.dtype), 0), values.dtype)
     squares = primitives.SumOfSquares(values, axes, True)
     positive = squares > 0
     # The square root has no derivative at 0: it is taken of 1 there and thrown away.

@@ -433,6 +433,6 @@ def general_dropout(
 def _noise_shape(x: Any, noise_shape: Any) -> Any:
     if noise_shape is None:
         return x.shape.as_list() if x.shape.is_fully_defined() else shape_argument(primitives.Shape(x, int32))
-    if isinstance(noise_shape, list | tuple | TensorShape):
-        noise_shape = [d if n is None else n for d, n in zip(dynamic_dims(x), noise_shape, strict=True)]
+    if isinstance(noise_shape, list | tuple | TensorShape) and len(noise_shape) == x.shape.rank:
+        noise_shape = [d if n is None else n for d, n in zip(dynamic_dims(x), noise_shape)]
     return shape_argument(noise_shape)

@@ -182,6 +182,14 @@ def draw(operation: Any, seed: int | None, blocks: Any) -> tuple[Any, Any]:
     return draw_from(operation, first, second, blocks, kept=first is None or seed is not None)
 
 
+def draw_unseeded(blocks: int) -> tuple[Any, Any]:
+    """The key and the counter for a call that follows no seed, not even the global one."""
+    graph = _core.current_graph()
+    if graph is not None and graph.graph_mode:
+        return _draw_in_session(graph, None, None, blocks)
+    return draw_from(None, None, None, blocks)
+
+
 def draw_from(operation: Any, first: int | None, second: int | None, blocks: int, kept: bool = True) -> tuple[Any, Any]:
     """The same with both seeds given; the stream goes on at the next call if it is `kept`."""
     graph = _core.current_graph()
@@ -225,6 +233,10 @@ def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]
     elif first is not None and second is None:
         second = _next_number(graph)
     first, second = (seed if seed is None else int(seed) % _LIMIT for seed in (first, second))
+    return _draw_in_session(graph, first, second, blocks)
+
+
+def _draw_in_session(graph: Any, first: int | None, second: int | None, blocks: Any) -> tuple[Any, Any]:
     _core.swap_stage(None)
     try:
         stream = _new_stream(first, second)

@@ -45,7 +45,7 @@ def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, 
 def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     """The sum of two sparse tensors, sparse; or of a sparse and a dense one, dense.
 
-    Elements of a sparse sum whose magnitude is below `threshold` are left out.
+    Sums of two elements whose magnitude is below `threshold` are left out; an element of one tensor alone stays.
 
     >>> tf.sparse.add(tf.SparseTensor([[1]], [5.], [2]), [1., 1.])
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 6.], dtype=float32)>
@@ -75,8 +75,15 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
     if not _core.is_tensor(threshold) and threshold == 0:
         return total
     size = primitives.ComplexAbs(values) if values.dtype.is_complex else primitives.Abs(values)
-    indices, values = coordinates.chosen_elements(total, primitives.GreaterEqual(size, cast(threshold, size.dtype)))
+    alone = primitives.LogicalNot(primitives.LogicalAnd(_present(in_a, count), _present(in_b, count)))
+    kept = primitives.LogicalOr(alone, primitives.GreaterEqual(size, cast(threshold, size.dtype)))
+    indices, values = coordinates.chosen_elements(total, kept)
     return SparseTensor(indices, values, a.dense_shape)
+
+
+def _present(places: Any, count: Any) -> Any:
+    """Whether each of `count` positions is among `places`."""
+    return primitives.Greater(primitives.UnsortedSegmentSum(places * 0 + 1, places, count), 0)
 
 
 def _extremum(choose: Any, sp_a: Any, sp_b: Any, who: str) -> SparseTensor:
