@@ -82,6 +82,24 @@ void run_kernel(Call& call, ThreadState& state, bool computed) {
   call.op.kernel(call);
 }
 
+// Constants that are folded while tracing. What a kernel refuses for its elements becomes a node that fails when it
+// runs: it may stand in a branch that is not taken. Shapes that do not fit fail at once.
+void fold(Call& call, ThreadState& state, bool computed) {
+  try {
+    return run_kernel(call, state, computed);
+  } catch (const Error& e) {
+    if (e.kind != ErrorKind::invalid_argument) throw;
+    call.out.clear();
+    call.specs.clear();
+    try {
+      return state.stage->add(call);
+    } catch (const Error&) {
+      // The shape rule, tried out on zeros, refuses it as well.
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 void dispatch(Call& call) {
@@ -91,7 +109,10 @@ void dispatch(Call& call) {
   const bool done = computed && !state.stage ? run_small_floats(call) : staged(call, state.stage);
   if (!done) {
     if (call.op.infer) call.op.infer(call);
-    run_kernel(call, state, computed);
+    if (state.stage)
+      fold(call, state, computed);
+    else
+      run_kernel(call, state, computed);
   }
   // Outermost first: what an inner recorder does with the result is itself tracked by those outside of it.
   for (size_t i = 0; i < state.recorders.size(); ++i) state.recorders[i]->record(call);

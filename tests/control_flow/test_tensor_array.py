@@ -249,3 +249,17 @@ def test_a_staged_loop_fills_a_buffer():
     doubled, sums = f(many)
     assert doubled.numpy().sum() == 2_000.0
     assert sums.numpy()[-1] == 1_000.0
+
+
+def test_what_is_read_has_dense_gradients():
+    @tf.function
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            array = tf.TensorArray(tf.float32, size=2).unstack(x)
+            y = array.read(0) + 2.0 * array.read(1)
+        return tape.gradient(y, x)
+
+    found = gradient(tf.constant([[1.0, 2.0], [3.0, 4.0]]))
+    assert isinstance(found, tf.Tensor)
+    np.testing.assert_array_equal(found, [[1.0, 1.0], [2.0, 2.0]])

@@ -25,3 +25,42 @@ def test_frames_of_an_error_while_tracing(filtered):
     own = [file for file in files if file != __file__]
     assert files[0] == files[-1] == __file__ and len(files) - len(own) == 3
     assert len(own) == 1 if filtered else len(own) > 1
+
+
+@pytest.mark.parametrize(
+    ("branch", "message"),
+    [
+        (lambda: tf.debugging.Assert(False, ["bad", [1, 2, 3, 4]]), r"assertion failed: \[bad\] \[1 2 3...\]"),
+        (lambda: tf.debugging.assert_near([1.0], [2.0]), "assertion failed"),
+        (lambda: tf.gather(tf.constant([1.0, 2.0]), 5), "not in"),
+        (lambda: tf.constant(1) // tf.constant(0), "division by zero"),
+        (lambda: tf.linalg.inv(tf.zeros([2, 2])), "not invertible"),
+        (lambda: tf.debugging.check_numerics(tf.constant(float("nan")), "found"), "found"),
+    ],
+)
+def test_constants_that_an_operation_refuses_fail_when_they_run(branch, message):
+    @tf.function
+    def function(x):
+        if x > 0.0:
+            y = x
+        else:
+            refused = branch()
+            y = -x if refused is None else -x + tf.reduce_sum(tf.cast(refused, tf.float32))
+        return y
+
+    assert function(tf.constant(1.0)) == 1.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        function(tf.constant(-1.0))
+
+
+@pytest.mark.parametrize("refused", [lambda: tf.gather(tf.constant([1.0]), 5), lambda: tf.linalg.inv(tf.zeros([2, 2]))])
+def test_refused_constants_raise_the_error_of_a_run(refused):
+    function = tf.function(refused)
+    concrete = function.get_concrete_function()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        concrete()
+
+
+def test_shapes_of_constants_that_do_not_fit_fail_while_tracing():
+    with pytest.raises(ValueError, match="inner dimensions"):
+        tf.function(lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))).get_concrete_function()

@@ -347,7 +347,9 @@ class TensorArray:
         """Fills the array with the slices of a tensor."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if self._buffer is not None or _core.is_symbolic(tensor):
-            array = self._with_buffer(tensor if self._is_even() else uneven_list.from_slices(tensor))
+            # A list of its own: what is read from it has dense gradients, unlike rows of the tensor that are gathered.
+            rows = _core.list_stack(tensor, tensor.shape[1:]) if tensor.shape.rank else tensor
+            array = self._with_buffer(rows if self._is_even() else uneven_list.from_slices(tensor))
             array._length = tensor.shape[0] if tensor.shape.rank and not self._dynamic_size else None
             if self._infer_shape and tensor.shape.rank:
                 array._element_shape = self._element_shape.merge_with(tensor.shape[1:])

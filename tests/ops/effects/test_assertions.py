@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 import tapeflow as tf
@@ -67,3 +68,32 @@ def test_raw_operations_take_keywords_alone():
     with pytest.raises(TypeError, match="unexpected keyword argument 'keepdims'"):
         tf.raw_ops.Sum(input=[1.0], axis=0, keepdims=True)
     assert not hasattr(tf.raw_ops, "GatherGrad")
+
+
+def test_symbols_of_shapes():
+    scalar, one, square = tf.constant(5), tf.ones([1]), tf.ones([2, 2])
+    check = tf.debugging.assert_shapes
+    check([(scalar, ()), (one, ()), (scalar, (1,)), (one, "1"), (square, None), (scalar, "a"), (one, ("a",))])
+    check(
+        [(square, "A."), (tf.ones([1, 2, 3, 2]), "*BA"), (tf.ones([2, 3]), (..., "A", "B")), (square, np.array([2, 2]))]
+    )
+    for shapes, message in [
+        (
+            [(tf.constant([2, 2]), ())],
+            "Specified explicitly.  Tensor .* dimension 0 must have size 1.  Received size 2",
+        ),
+        ([(scalar, ("a",)), (square, ("a", 2))], "Specified by tensor .* dimension 0 must have size 1"),
+        ([(square, "N*")], "only allowed as the first entry"),
+        ([(square, 2)], "must be an iterable"),
+        ([(tf.ones([2, 3]), "*3D")], "dimension -2 must have size 3"),
+        ([(square, "*ABC")], "must have rank at least 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            check(shapes)
+
+
+def test_ranks_are_integers():
+    with pytest.raises(TypeError, match="must be of type"):
+        tf.debugging.assert_rank([1, 2], 0.5)
+    with pytest.raises(ValueError, match="Rank must be a scalar"):
+        tf.debugging.assert_rank_in([1, 2], (1, [1, 2]))

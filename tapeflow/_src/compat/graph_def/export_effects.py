@@ -128,6 +128,8 @@ def _sizes_agree(shapes: Any, **_: Any) -> Any:
     known: dict[Any, Any] = {}
     found: list[Any] = [convert_to_tensor(True)]
     for tensor, symbols in pairs:
+        if symbols is None:
+            continue
         free, wanted = assertions.sizes_of(symbols)
         sizes, count = primitives.Shape(tensor), len(wanted)
         dims = primitives.GreaterEqual(rank(tensor), count) if free else primitives.Equal(rank(tensor), count)

@@ -210,6 +210,23 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         _fail(f"Expected '{condition}' to be true. Summarized data: {_summary(data, summarize)}")
 
 
+def _graph_message(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> str:
+    """What the operation of a graph says: the data, each in brackets."""
+    shown = 3 if summarize is None else summarize
+    texts = []
+    for value in data:
+        flat = np.asarray(convert_to_tensor(value).numpy()).reshape(-1)
+        cut = 0 <= shown < flat.size
+        words = [
+            v.decode(errors="replace") if isinstance(v, bytes) else str(v) for v in (flat[:shown] if cut else flat)
+        ]
+        texts.append(f"[{' '.join(words)}{'...' if cut else ''}]")
+    return " ".join(texts)
+
+
+Assert.__wrapped__.graph_message = _graph_message  # type: ignore[attr-defined]
+
+
 @public("debugging.assert_near")
 @assertion
 def assert_near(
@@ -267,6 +284,15 @@ def _shape_of(x: Any) -> TensorShape:
     return x.shape if hasattr(x, "shape") and isinstance(x.shape, TensorShape) else convert_to_tensor(x).shape
 
 
+def _whole_rank(rank: Any) -> int:
+    given = convert_to_tensor(rank)
+    if not given.dtype.is_integer:
+        raise TypeError(f"rank must be of type tf.int32; got {given.dtype!r}")
+    if given.shape.rank != 0:
+        raise ValueError(f"Rank must be a scalar; got shape {given.shape}")
+    return int(given)
+
+
 @public("debugging.assert_rank", "assert_rank")
 @shape_assertion
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
@@ -274,7 +300,7 @@ def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None 
 
     >>> tf.debugging.assert_rank([1, 2], 1)
     """
-    shape, wanted = _shape_of(x), int(rank)
+    shape, wanted = _shape_of(x), _whole_rank(rank)
     if shape.rank != wanted:
         raise ValueError(
             f"{_start(message)}Tensor  must have rank {wanted}.  Received rank {shape.rank}, shape {shape}"
@@ -288,7 +314,7 @@ def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: st
 
     >>> tf.debugging.assert_rank_at_least([1, 2], 1)
     """
-    shape, wanted = _shape_of(x), int(rank)
+    shape, wanted = _shape_of(x), _whole_rank(rank)
     if shape.rank < wanted:
         raise ValueError(
             f"{_start(message)}Tensor  must have rank at least {wanted}.  Received rank {shape.rank}, shape {shape}"
@@ -302,7 +328,7 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
 
     >>> tf.debugging.assert_rank_in([1, 2], (1, 2))
     """
-    shape, wanted = _shape_of(x), tuple(int(r) for r in ranks)
+    shape, wanted = _shape_of(x), tuple(_whole_rank(r) for r in ranks)
     if shape.rank not in wanted:
         raise ValueError(
             f"{_start(message)}Tensor  must have rank in {wanted}.  Received rank {shape.rank}, shape {shape}"
@@ -364,6 +390,8 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
     """
     found, first = (None if dtype is None else as_dtype(dtype).base_dtype), None
     for tensor in tensors or []:
+        if tensor is None:
+            continue
         if not hasattr(tensor, "dtype"):
             raise TypeError(f"assert_same_float_dtype: expected tensors; got {type(tensor).__name__}")
         own = as_dtype(tensor.dtype).base_dtype
@@ -390,13 +418,23 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
+_FREE = (Ellipsis, "*")
+
+
 def sizes_of(symbols: Any) -> tuple[bool, list[Any]]:
-    """Whether leading dimensions are free, and the symbols of the others."""
-    if isinstance(symbols, str) and symbols not in ("...", "*"):
-        symbols = [symbols]
-    symbols = [None if s in (".", None) else s for s in symbols]
-    free = bool(symbols) and symbols[0] in ("...", "*", Ellipsis)
-    return free, symbols[1:] if free else symbols
+    """Whether leading dimensions are free, and the sizes of the others: a number, a symbol, None for any. No size at
+    all means one dimension of size 1."""
+    sizes = [None if s is None or (isinstance(s, str) and s == ".") else _number_or_symbol(s) for s in symbols]
+    free = bool(sizes) and sizes[0] in _FREE
+    sizes = sizes[1:] if free else sizes
+    return free, sizes if free or sizes else [1]
+
+
+def _number_or_symbol(size: Any) -> Any:
+    try:
+        return int(size)
+    except (TypeError, ValueError):
+        return size
 
 
 @public("debugging.assert_shapes")
@@ -404,12 +442,13 @@ def sizes_of(symbols: Any) -> tuple[bool, list[Any]]:
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> None:
-    """Raises a ValueError unless all tensors have the sizes given; equal letters mean equal sizes.
+    """Raises a ValueError unless all tensors have the sizes given; equal symbols mean equal sizes.
 
-    `shapes` is a list of pairs, or a dictionary, of tensors and tuples: numbers, letters, None for any size, "..." for
-    any leading dimensions.
+    `shapes` is a list of pairs, or a dictionary, of tensors and shapes. A shape is a sequence, or a string of one
+    letter for each dimension: numbers, symbols, None or "." for any size; first Ellipsis or "*" for any leading
+    dimensions. A scalar and an empty shape count as one dimension of size 1.
 
-    >>> tf.debugging.assert_shapes([(tf.zeros([2, 3]), ("N", "D")), (tf.zeros([3]), ("D",))])
+    >>> tf.debugging.assert_shapes([(tf.zeros([2, 3]), ("N", "D")), (tf.zeros([3]), "D")])
     """
     if isinstance(shapes, dict):
         shapes = [
@@ -417,43 +456,41 @@ def assert_shapes(
         ]
     known: dict[Any, tuple[int, str]] = {}
     for tensor, symbols in shapes:
+        if symbols is None:
+            continue
         shape = _shape_of(tensor)
         dtype = tensor.dtype if hasattr(tensor, "dtype") else convert_to_tensor(tensor).dtype
-        shown = f"Tensor shape={shape} dtype={dtype.name}"
-        free, sizes = sizes_of(symbols)
-        if free and shape.rank < len(sizes):
+        _check_sizes(shape, f"shape={shape} dtype={dtype.name}", symbols, known, _start(message))
+
+
+def _check_sizes(shape: TensorShape, text: str, symbols: Any, known: dict[Any, tuple[int, str]], start: str) -> None:
+    if not hasattr(symbols, "__iter__") and not hasattr(symbols, "__getitem__"):
+        raise ValueError(
+            f"{start}Tensor {text}.  Specified shape must be an iterable.  An iterable has the attribute `__iter__` or "
+            f"`__getitem__`.  Received specified shape: {symbols}"
+        )
+    free, sizes = sizes_of(symbols)
+    for place, size in enumerate(sizes, int(free)):
+        if size in _FREE:
             raise ValueError(
-                f"{_start(message)}{shown} must have rank at least {len(sizes)}.  "
-                f"Received rank {shape.rank}, shape {shape}"
+                f"{start}Tensor {text} specified shape index {place}.  Symbol `...` or `*` for a variable number of "
+                "unspecified dimensions is only allowed as the first entry"
             )
-        if (
-            not free
-            and shape.rank != len(sizes)
-            and not (shape.rank == 0 and len(sizes) == 1 and sizes[0] in (1, None))
-        ):
+    dims = shape.as_list() or [1]
+    if len(dims) < len(sizes) if free else len(dims) != len(sizes):
+        raise ValueError(
+            f"{start}Tensor {text} must have rank {'at least ' if free else ''}{len(sizes)}.  "
+            f"Received rank {shape.rank}, shape {shape}"
+        )
+    for place, (wanted, size) in enumerate(zip(sizes, dims[len(dims) - len(sizes) :]), -len(sizes) if free else 0):
+        origin = "Specified explicitly"
+        if wanted is not None and not isinstance(wanted, int):
+            wanted, origin = known.setdefault(wanted, (size, f"Specified by tensor {text} dimension {place}"))
+        if wanted not in (None, size):
             raise ValueError(
-                f"{_start(message)}{shown} must have rank {len(sizes)}.  Received rank {shape.rank}, shape {shape}"
+                f"{start}{origin}.  Tensor {text} dimension {place} must have size {wanted}.  Received size {size}, "
+                f"shape {shape}"
             )
-        dims = shape.as_list()[shape.rank - len(sizes) :] if shape.rank >= len(sizes) else [1]
-        for place, (symbol, size) in enumerate(zip(sizes, dims), shape.rank - len(sizes)):
-            if symbol is None:
-                continue
-            number = (
-                int(symbol)
-                if isinstance(symbol, int | np.integer) or (isinstance(symbol, str) and symbol.isdigit())
-                else None
-            )
-            if number is not None:
-                wanted, origin = number, "Specified explicitly"
-            else:
-                wanted, origin = known.setdefault(
-                    symbol, (size, f"Specified by tensor shape={shape} dtype={dtype.name} dimension {place}")
-                )
-            if size != wanted:
-                raise ValueError(
-                    f"{_start(message)}{origin}.  {shown} dimension {place} must have size {wanted}.  Received size "
-                    f"{size}, shape {shape}"
-                )
 
 
 # ---- settings

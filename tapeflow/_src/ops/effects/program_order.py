@@ -67,7 +67,12 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
             if deferred and function.__name__ not in _WHEN_RUN:
                 _check_constants(function, args, kwargs)
             return run_later(_telling(function), args, kwargs, function)
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except InvalidArgumentError:
+            if graph is None or function.__name__ not in _WHEN_RUN:
+                raise
+            return run_later(_telling(function), args, kwargs, function)  # it may stand in a branch that is not taken
 
     return check
 
@@ -98,6 +103,8 @@ def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
             function(*args, **kwargs)
         except (InvalidArgumentError, ValueError) as error:
             message = error.message if isinstance(error, InvalidArgumentError) else str(error)
+            if hasattr(function, "graph_message"):
+                message = function.graph_message(*args, **kwargs)
             raise InvalidArgumentError.of(f"assertion failed: {message}") from None
 
     return check
