@@ -17,7 +17,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "coverage.md"
 TO_COME = "not written yet"
 RAGGED = "shapes of nested ragged structures"
 GRAPHS = "not written yet: parts of graphs that few programs name"
-IMAGE_FILES = "image files other than JPEG, PNG, GIF and BMP"
+IMAGE_FILES = "image files other than JPEG, PNG, GIF, BMP and WebP"
 
 # Why a namespace, or what starts like this, is absent. The longest match counts.
 reason_by_prefix = {
@@ -41,7 +41,6 @@ reason_by_prefix = {
     "tf.gradients": "TensorFlow 1's gradients of graphs; use `tf.GradientTape`",
     "tf.hessians": "TensorFlow 1's gradients of graphs; use `tf.GradientTape`",
     "tf.image.decode_jxl": IMAGE_FILES,
-    "tf.image.decode_webp": IMAGE_FILES,
     "tf.image.generate_bounding_box_proposals": "TensorFlow has it on GPUs only",
     "tf.import_graph_def": "graph files",
     "tf.load_library": "kernels built against TensorFlow's own library",
@@ -54,7 +53,6 @@ reason_by_prefix = {
     "tf.quantization.experimental": "graph files",
     "tf.quantization.quantized_concat": "tensors of quantized dtypes have no arithmetic here",
     "tf.io.decode_jxl": IMAGE_FILES,
-    "tf.io.decode_webp": IMAGE_FILES,
     "tf.types.experimental.distributed": "several devices or machines",
     "tf.io": "graph files, and messages of which only a program knows the fields",
     "tf.lite": "another runtime",

@@ -11,7 +11,7 @@ from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.namespace import public
 
 
-class _FileDataset(Dataset):
+class FileDataset(Dataset):
     """A dataset that is read from files; what is made of it is a plain dataset."""
 
     def _then(self, pipe: Any, *others: Any) -> Any:
@@ -20,7 +20,7 @@ class _FileDataset(Dataset):
         return made
 
 
-class _VariableLengthDataset(_FileDataset):
+class _VariableLengthDataset(FileDataset):
     """A dataset of records that may differ in length; a subclass says how they are read."""
 
     _read: Callable[[Any, Any], Pipe]
@@ -63,7 +63,7 @@ class TFRecordDataset(_VariableLengthDataset):
 
 
 @public("data.FixedLengthRecordDataset", "compat.v1.data.FixedLengthRecordDataset")
-class FixedLengthRecordDataset(_FileDataset):
+class FixedLengthRecordDataset(FileDataset):
     """The records of files in which all records have one length, as strings.
 
     >>> with open("six.bin", "wb") as file:

@@ -12,6 +12,7 @@ from tapeflow._src.io.codecs.bmp import read_bmp
 from tapeflow._src.io.codecs.gif import read_gif
 from tapeflow._src.io.codecs.jpeg import jpeg_size, read_jpeg, write_jpeg
 from tapeflow._src.io.codecs.png import COLOR_BY_CHANNELS, SIGNATURE, read_png, with_channels, write_png
+from tapeflow._src.io.codecs.webp import is_webp, read_webp
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import ensure_shape
@@ -40,11 +41,11 @@ def _kind(data: bytes) -> str:
     for kind, start in (("JPEG", _JPEG), ("PNG", SIGNATURE), ("GIF", b"GIF8"), ("BMP", b"BM")):
         if data.startswith(start):
             return kind
-    return ""
+    return "WebP" if is_webp(data) else ""
 
 
 def _read(data: bytes, channels: int, wide: bool, who: str, jpeg: Callable[[bytes], np.ndarray] | None = None) -> Any:
-    """The array in a file of any kind: three dimensions, or four of a GIF."""
+    """The array in a file of any kind: three dimensions, or four of a GIF or WebP file."""
     kind = _kind(data)
     if who != "decode_image" and kind and (kind == "BMP") != (who == "decode_bmp"):
         raise _refuse(
@@ -62,7 +63,11 @@ def _read(data: bytes, channels: int, wide: bool, who: str, jpeg: Callable[[byte
         if channels == 1:
             raise _refuse(who, f"`channels` must be 0, 3 or 4 for BMP, but got {channels}")
         return with_channels(read_bmp(data), channels, 255)
-    raise _refuse(who, "Unknown image file format. One of JPEG, PNG, GIF, BMP required.")
+    if kind == "WebP":
+        if wide:
+            raise _refuse(who, "WebP only supports uint8 for dtype")
+        return read_webp(data, channels, who)
+    raise _refuse(who, "Unknown image file format. One of JPEG, PNG, GIF, BMP, WebP required.")
 
 
 def _still(found: np.ndarray, who: str) -> np.ndarray:
@@ -88,7 +93,9 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Any:
-    """The image in a file of any kind (JPEG, PNG, GIF, BMP): (H, W, channels), or (frames, H, W, 3) of a GIF.
+    """The image in a file of any kind: (H, W, channels), or (frames, H, W, channels) of a GIF or WebP file.
+
+    JPEG and WebP need Pillow.
 
     >>> tf.io.decode_image(tf.io.encode_png(tf.constant([[[7]]], tf.uint8)))
     <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
@@ -186,6 +193,32 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
         return [convert_to_tensor(np.ascontiguousarray(found if found.ndim == 4 else found[None]))]
 
     return host_call(run, [_file(contents)], [(uint8, [None, None, None, 3])])[0]
+
+
+@public("io.decode_webp", "image.decode_webp")
+def decode_webp(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Any:
+    """The frames (frames, H, W, channels) in the bytes of a WebP file; it needs Pillow.
+
+    Args:
+        contents: The bytes of the file.
+        channels: 3 or 4, as many as the file has; 0 takes what it has. Animations have 4.
+        dtype: `tf.uint8`.
+        name: A name for the operation in graphs.
+
+    Returns:
+        A tensor of uint8.
+
+    >>> tf.io.decode_webp
+    <function decode_webp at ...>
+    """
+    if as_dtype(dtype) != uint8:
+        raise _refuse("decode_webp", f"dtype must be uint8; got {as_dtype(dtype).name}")
+
+    def run(contents: Any) -> list[Any]:
+        found = _read(contents.numpy(), channels, False, "decode_webp")
+        return [convert_to_tensor(np.ascontiguousarray(found))]
+
+    return host_call(run, [_file(contents)], [(uint8, None)])[0]
 
 
 @public("io.decode_jpeg", "image.decode_jpeg")

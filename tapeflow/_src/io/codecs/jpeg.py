@@ -1,4 +1,4 @@
-"""JPEG files as arrays, and back: the work is Pillow's, which is loaded when it is needed."""
+"""JPEG files as arrays, and back: the work is Pillow's."""
 
 from __future__ import annotations
 
@@ -7,17 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src.types.errors import InvalidArgumentError, UnimplementedError
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UnimplementedError.of(
-            "JPEG files need the package Pillow, which is not installed: pip install tapeflow[image]"
-        ) from None
-    return Image
+from tapeflow._src.io.codecs.pillow import load_pillow
+from tapeflow._src.types.errors import InvalidArgumentError
 
 
 def _bad(who: str) -> InvalidArgumentError:
@@ -47,7 +38,7 @@ def read_jpeg(data: bytes, channels: int, ratio: int = 1, truncated: bool = Fals
         raise InvalidArgumentError.of(f"decode_jpeg: channels must be 0, 1, 3, or 4, got {channels}")
     if ratio not in (1, 2, 4, 8):
         raise InvalidArgumentError.of(f"decode_jpeg: ratio must be 1, 2, 4, or 8, got {ratio}")
-    Image = _pillow()
+    Image = load_pillow("JPEG")
     try:
         decoded = Image.open(io.BytesIO(data), formats=["JPEG"])
         mode = decoded.mode if decoded.mode == "CMYK" else {0: decoded.mode, 1: "L", 3: "RGB"}[channels]
@@ -81,7 +72,7 @@ def write_jpeg(
     xmp: str = "",
 ) -> bytes:
     """An image (H, W, 1 or 3) of uint8 as the bytes of a file."""
-    Image = _pillow()
+    Image = load_pillow("JPEG")
     encoded = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
     unit, across, down = density
     scale = 2.54 if unit == "cm" else 1.0
