@@ -73,6 +73,18 @@ class UnevenRows(NamedTuple):
         total = primitives.Sum(self.shapes[:, 1])
         return primitives.Reshape(flat, primitives.ConcatV2([total[None], common[2 : common[0]]], 0))
 
+    def resized(self, length: Any) -> UnevenRows:
+        """The first elements, as many as `length` says; nothing is written behind the last one."""
+        longest = primitives.Maximum(length, self.length())
+        wide = _resized(self.rows, longest, _width(self.rows)), _resized(self.shapes, longest, 1 + _MOST_DIMENSIONS)
+        return UnevenRows(*(part[:length] for part in wide))
+
+    def followed_by(self, other: UnevenRows) -> UnevenRows:
+        """The elements of both lists."""
+        width = primitives.Maximum(_width(self.rows), _width(other.rows))
+        rows = primitives.ConcatV2([_widened(self.rows, width), _widened(other.rows, width)], 0)
+        return UnevenRows(rows, primitives.ConcatV2([self.shapes, other.shapes], 0))
+
     def scattered(self, indices: Any, values: Any, growing: bool) -> UnevenRows:
         """The list with the slices of `values` at these positions."""
         given = from_slices(values)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.custom_gradient import custom_gradient
+from tapeflow._src.compat.graph_def.optionals import give_optionals, run_with_optionals
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.control_flow.branches import cond, switch_case
 from tapeflow._src.control_flow.loops import while_loop
@@ -111,21 +113,19 @@ def _call(step: Step, values: list[Any], context: Context) -> Any:
 
 @handles("If", "StatelessIf")
 def _if(step: Step, values: list[Any], context: Context) -> Any:
-    predicate, given = _as_bool(values[0]), values[1:]
-    then, other = (
-        functools.partial(context.library.call, step.attributes[name], given, context.resources)
-        for name in ("then_branch", "else_branch")
-    )
-    return _list(cond(predicate, then, other))
+    predicate, names = _as_bool(values[0]), [step.attributes["then_branch"], step.attributes["else_branch"]]
+    return _chosen(names, values[1:], context, lambda branches: _list(cond(predicate, *branches)))
 
 
 @handles("Case", "StatelessCase")
 def _case(step: Step, values: list[Any], context: Context) -> Any:
-    index, given = values[0], values[1:]
-    branches = [
-        functools.partial(context.library.call, name, given, context.resources) for name in step.attributes["branches"]
-    ]
-    return _list(switch_case(index, branches))
+    names = step.attributes["branches"]
+    return _chosen(names, values[1:], context, lambda branches: _list(switch_case(values[0], branches)))
+
+
+def _chosen(names: list[str], given: list[Any], context: Context, choose: Callable[[list[Any]], list[Any]]) -> Any:
+    branches = [functools.partial(context.library.call, name, given, context.resources) for name in names]
+    return run_with_optionals(branches, choose) if give_optionals(names, context) else choose(branches)
 
 
 def _list(result: Any) -> list[Any]:

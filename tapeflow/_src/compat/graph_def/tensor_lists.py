@@ -9,6 +9,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.control_flow.tensor_array import TensorArray
+from tapeflow._src.control_flow.uneven_list import UnevenRows
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -105,6 +106,8 @@ def _pop(step: Step, values: list[Any], context: Context) -> Any:
     if array._buffer is None:
         shorter = array._with_buffer(None)
         shorter._tensors = array._tensors[:-1]
+    elif isinstance(array._buffer, UnevenRows):
+        shorter = array._with_buffer(array._buffer.resized(last))
     else:
         shorter = array._with_buffer(array._buffer[:-1])
     return [shorter, tensor]
@@ -119,6 +122,8 @@ def _resize(step: Step, values: list[Any], context: Context) -> Any:
         resized._tensors = [*array._tensors[:count], *[None] * (count - len(array._tensors))]
         return [resized]
     buffer = array._as_buffer()
+    if isinstance(buffer, UnevenRows):
+        return [array._with_buffer(buffer.resized(size))]
     more = primitives.Maximum(size - primitives.Shape(buffer, "int32")[0], 0)
     rank = buffer.shape.rank
     if rank is None:
@@ -172,4 +177,7 @@ def _concat_lists(step: Step, values: list[Any], context: Context) -> Any:
         joined = first._with_buffer(None)
         joined._tensors = [*first._tensors, *second._tensors]
         return [joined]
-    return [first._with_buffer(primitives.ConcatV2([first._as_buffer(), second._as_buffer()], 0))]
+    rows, more = first._as_buffer(), second._as_buffer()
+    if isinstance(rows, UnevenRows):
+        return [first._with_buffer(rows.followed_by(more))]
+    return [first._with_buffer(primitives.ConcatV2([rows, more], 0))]

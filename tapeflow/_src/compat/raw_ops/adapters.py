@@ -16,7 +16,6 @@ from tapeflow._src.ops.math import quantization
 from tapeflow._src.ops.math.segments import count_bins
 from tapeflow._src.ops.sparse import binary as sparse_binary
 from tapeflow._src.ops.sparse import conversion as sparse_conversion
-from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 BlockLSTMV2 = namedtuple("BlockLSTMV2", ["i", "cs", "f", "o", "ci", "co", "h"])
@@ -114,19 +113,6 @@ def quantize(version: Callable[..., Any]) -> Callable[..., Any]:
         )
 
     return quantize
-
-
-class Optional:
-    """A value that may be there or not: the components of `OptionalFromValue`."""
-
-    def __init__(self, components: list[Any] | None) -> None:
-        self.components = components
-
-
-def optional_value(optional: Optional, output_types: Any, output_shapes: Any) -> list[Any]:
-    if optional.components is None:
-        raise InvalidArgumentError.of("OptionalGetValue: The given optional does not have a value.")
-    return [primitives.Identity(t) for t in optional.components]
 
 
 def sparse_of(indices: Any, values: Any, shape: Any) -> SparseTensor:

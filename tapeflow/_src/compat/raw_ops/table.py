@@ -21,7 +21,6 @@ from tapeflow._src.compat.raw_ops import (
     variable_updates,
 )
 from tapeflow._src.compat.raw_ops.adapters import (
-    Optional,
     bias_gradient,
     bin_count,
     block_lstm,
@@ -29,7 +28,6 @@ from tapeflow._src.compat.raw_ops.adapters import (
     least_squares,
     matmul,
     nearly_equal,
-    optional_value,
     pad_pairs,
     quantize,
     quantize_3,
@@ -44,8 +42,9 @@ from tapeflow._src.compat.raw_ops.adapters import (
 )
 from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
 from tapeflow._src.compat.raw_ops.operation import RawOperation, operation_by_name
+from tapeflow._src.compat.raw_ops.optional_values import Optional, has_value, optional_of, value_of
 from tapeflow._src.ops.arrays import sorting, spacing, splitting
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.math import quantization
 from tapeflow._src.ops.sparse import binary as sparse_binary
 
@@ -304,9 +303,9 @@ _ROWS: list[tuple[str, str, Any]] = [
     ("NthElement", "input, n, reverse=False", sorting.nth_element),
     ("OneHot", "indices, depth, on_value, off_value, axis=-1", "one_hot"),
     ("OnesLike", "x", "ones_like"),
-    ("OptionalFromValue", "components", lambda components: Optional([convert_to_tensor(t) for t in components])),
-    ("OptionalGetValue", "optional, output_types, output_shapes", optional_value),
-    ("OptionalHasValue", "optional", lambda optional: convert_to_tensor(optional.components is not None)),
+    ("OptionalFromValue", "components", optional_of),
+    ("OptionalGetValue", "optional, output_types, output_shapes", value_of),
+    ("OptionalHasValue", "optional", has_value),
     ("OptionalNone", "", lambda: Optional(None)),
     ("Pack", "values, axis=0", "stack"),
     ("Pad", "input, paddings", "pad"),
