@@ -12,6 +12,7 @@ from tapeflow._src.compat.graph_def.op_defs import OpDef, find_op_def
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import tensor_message
 from tapeflow._src.types.dtypes import DType, as_dtype
+from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.types.tensor_shape import TensorShape
 
 
@@ -27,6 +28,11 @@ class Ref(NamedTuple):
 
     def text(self, in_function: bool) -> str:
         """How a node names it as an input."""
+        if not self.node:
+            raise UnimplementedError.of(
+                "a derivative of higher order of a branch or a loop inside of a function cannot be written. Take it of "
+                "the loaded function instead"
+            )
         if not self.argument:
             return self.node
         if in_function:

@@ -22,24 +22,29 @@ from tapeflow._src.compat.graph_def.inlining import inlined, written_trace
 
 # Rules that ask for no shape: the results of all their operations follow from the operands.
 _SHAPELESS = frozenset(
-    ("AddN", "CheckNumerics", "Cholesky", "Cumsum", "EluGrad", "GatherGrad", "GeluErfGrad", "GeluTanhGrad")
-    + ("Identity", "LeakyRelu", "LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart", "MatrixDeterminant")
-    + ("MatrixInverse", "MaxPool", "Pack", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "ReverseV2", "RsqrtGrad")
-    + ("ScatterNd", "SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxGrad")
-    + ("SoftmaxCrossEntropyWithLogits", "SoftplusGrad", "SoftsignGrad", "SparseSoftmaxCrossEntropyWithLogits")
-    + ("SqrtGrad", "StraightThrough", "TanhGrad", "TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate")
-    + ("Transpose", "Real", "Imag", "SegmentMax", "SegmentMin", "SegmentProd", "StitchRows")
+    ("AddN", "CheckNumerics", "Cholesky", "Complex", "ComplexAbs", "Cumsum", "Deferred", "Eig", "EluGrad")
+    + ("GatherGrad", "GeluErfGrad", "GeluTanhGrad", "Identity", "Imag", "LeakyRelu")
+    + ("LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart", "MatrixDeterminant", "MatrixInverse")
+    + ("MatrixSolve", "MatrixTriangularSolve", "MaxPool", "Pack", "Qr", "Real", "ReciprocalGrad", "Relu6Grad")
+    + ("ReluGrad", "ReverseV2", "RsqrtGrad", "ScatterNd", "SegmentMax", "SegmentMin", "SegmentProd")
+    + ("SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxCrossEntropyWithLogits")
+    + ("SoftmaxGrad", "SoftplusGrad", "SoftsignGrad", "SparseSoftmaxCrossEntropyWithLogits")
+    + ("SparseTensorDenseMatMul", "SqrtGrad", "StitchRows", "StraightThrough", "TanhGrad", "TensorScatterAdd")
+    + ("TensorScatterSub", "TensorScatterUpdate", "Transpose")
 )
 _ELEMENTWISE = frozenset(
     ("AddV2", "Sub", "Mul", "RealDiv", "DivNoNan", "MulNoNan", "Pow", "Maximum", "Minimum", "SquaredDifference")
     + ("FloorMod", "TruncateMod", "Atan2", "SelectV2", "Xlogy", "Xdivy", "Xlog1py", "Igamma", "Igammac", "NextAfter")
+    + ("Betainc", "Polygamma", "Zeta")
 )
 
 Formula = Callable[["Rule"], list[Any]]
 _formula_by_op: dict[str, Formula] = {}
 
 
-def _formula(*ops: str) -> Callable[[Formula], Formula]:
+def formula(*ops: str) -> Callable[[Formula], Formula]:
+    """Registers what writes the deferred rules of these operations."""
+
     def register(formula: Formula) -> Formula:
         _formula_by_op.update(dict.fromkeys(ops, formula))
         return formula
@@ -114,12 +119,12 @@ def _elementwise(rule: Rule) -> list[Ref]:
     return [_unbroadcast(rule, dx, x, y) for dx, x in zip(found, sources)]
 
 
-@_formula("BroadcastTo")
+@formula("BroadcastTo")
 def _broadcast(rule: Rule) -> list[Any]:
     return [_unbroadcast(rule, rule.dy, rule.x[0], rule.y[0])]
 
 
-@_formula("Cast")
+@formula("Cast")
 def _cast(rule: Rule) -> list[Any]:
     return [rule.e.one("Cast", rule.dy, DstT=rule.x[0].dtype)]
 
@@ -127,12 +132,12 @@ def _cast(rule: Rule) -> list[Any]:
 # ---- shapes
 
 
-@_formula("Reshape", "ExpandDims", "Squeeze", "EnsureShape")
+@formula("Reshape", "ExpandDims", "Squeeze", "EnsureShape")
 def _reshape(rule: Rule) -> list[Any]:
     return [rule.e.one("Reshape", rule.dy, rule.shape(rule.x[0]))]
 
 
-@_formula("Tile")
+@formula("Tile")
 def _tile(rule: Rule) -> list[Any]:
     e, shape = rule.e, rule.shape(rule.x[0])
     multiples = rule.node.tensor(0)
@@ -143,7 +148,7 @@ def _tile(rule: Rule) -> list[Any]:
     return [e.one("Reshape", e.one("Sum", e.one("Reshape", rule.dy, pairs), axes), shape)]
 
 
-@_formula("ConcatV2")
+@formula("ConcatV2")
 def _concat(rule: Rule) -> list[Any]:
     e, shapes = rule.e, [rule.shape(x) for x in rule.x]
     axis = rule.node.tensor(0)
@@ -156,21 +161,21 @@ def _concat(rule: Rule) -> list[Any]:
     return [e.one("Slice", rule.dy, offset, shape) for offset, shape in zip(offsets, shapes)]
 
 
-@_formula("SplitV")
+@formula("SplitV")
 def _split(rule: Rule) -> list[Any]:
     e = rule.e
     parts = [e.one("ZerosLike", y) if dy is None else dy for y, dy in zip(rule.y, rule.dys)]
     return [e.one("ConcatV2", parts, rule.node.tensor(1))]
 
 
-@_formula("StridedSlice", "GetItem")
+@formula("StridedSlice", "GetItem")
 def _slice(rule: Rule) -> list[Any]:
     (begin, end, strides), masks = slice_arguments(rule.node)
     shape = rule.e.one("Shape", rule.x[0], out_type=begin.dtype)
     return [rule.e.one("StridedSliceGrad", shape, begin, end, strides, rule.dy, **masks)]
 
 
-@_formula("PadV2")
+@formula("PadV2")
 def _pad(rule: Rule) -> list[Any]:
     e, node = rule.e, rule.node
     pairs = e.one("Reshape", node.tensor(0), e.ints([-1, 2]))
@@ -195,12 +200,12 @@ def _kept(rule: Rule, value: Ref) -> Ref:
     return e.one("Reshape", value, e.one("DynamicStitch", [places, axes], [shape, ones]))
 
 
-@_formula("Sum")
+@formula("Sum")
 def _sum(rule: Rule) -> list[Any]:
     return [rule.e.one("BroadcastTo", _kept(rule, rule.dy), rule.shape(rule.x[0]))]
 
 
-@_formula("Mean")
+@formula("Mean")
 def _mean(rule: Rule) -> list[Any]:
     e, (dx,) = rule.e, _sum(rule)
     sizes = [e.one("Size", t, out_type="int32") for t in (rule.x[0], rule.y[0])]
@@ -208,19 +213,19 @@ def _mean(rule: Rule) -> list[Any]:
     return [e.one("RealDiv", dx, e.one("Cast", count, DstT=dx.dtype))]
 
 
-@_formula("SumOfSquares")
+@formula("SumOfSquares")
 def _sum_of_squares(rule: Rule) -> list[Any]:
     e, x = rule.e, rule.x[0]
     return [e.one("Mul", e.one("Mul", x, e.constant(2, x.dtype)), _kept(rule, rule.dy))]
 
 
-@_formula("EuclideanNorm")
+@formula("EuclideanNorm")
 def _norm(rule: Rule) -> list[Any]:
     e = rule.e
     return [e.one("DivNoNan", e.one("Mul", rule.x[0], _kept(rule, rule.dy)), _kept(rule, rule.y[0]))]
 
 
-@_formula("Max", "Min")
+@formula("Max", "Min")
 def _extreme(rule: Rule) -> list[Any]:
     e, x = rule.e, rule.x[0]
     chosen = e.one("Cast", e.one("Equal", _kept(rule, rule.y[0]), x), DstT=x.dtype)
@@ -228,7 +233,7 @@ def _extreme(rule: Rule) -> list[Any]:
     return [e.one("Mul", e.one("RealDiv", chosen, count), _kept(rule, rule.dy))]
 
 
-@_formula("Prod")
+@formula("Prod")
 def _product(rule: Rule) -> list[Any]:
     """The product of the others, without division: those before, times those behind."""
     e, x = rule.e, rule.x[0]
@@ -246,7 +251,7 @@ def _product(rule: Rule) -> list[Any]:
     return [e.one("Mul", others, _kept(rule, rule.dy))]
 
 
-@_formula("Moments")
+@formula("Moments")
 def _moments(rule: Rule) -> list[Any]:
     """Both results keep their dimensions: d mean / n + 2 (x - mean) d variance / n."""
     e, x, (mean, _) = rule.e, rule.x[0], rule.y
@@ -263,7 +268,7 @@ def _moments(rule: Rule) -> list[Any]:
     return [e.one("Mul", total, share)]
 
 
-@_formula("Normalize")
+@formula("Normalize")
 def _normalize(rule: Rule) -> list[Any]:
     """y = (x - mean) r scale + offset with r = 1 / sqrt(variance + epsilon), everything broadcast to x."""
     e, (x, mean, variance, scale, offset) = rule.e, rule.x
@@ -285,7 +290,7 @@ def _normalize(rule: Rule) -> list[Any]:
 # ---- rows
 
 
-@_formula("GatherV2")
+@formula("GatherV2")
 def _gather(rule: Rule) -> list[Any]:
     axis, batch = rule.node.param(0), rule.node.param(1)
     e, x, indices, rank = rule.e, rule.x[0], rule.x[1], rule.x[0].shape.rank
@@ -305,14 +310,14 @@ def _gather(rule: Rule) -> list[Any]:
     return [found, None]
 
 
-@_formula("TopKV2")
+@formula("TopKV2")
 def _top_k(rule: Rule) -> list[Any]:
     if rule.x[0].shape.rank is None:
         raise rule.outer.unsupported("the gradient of top_k of unknown rank")
     return inlined(rule.outer, top_k_gradient, [rule.x[0], rule.y[1], rule.dy])
 
 
-@_formula("GatherNd")
+@formula("GatherNd")
 def _gather_nd(rule: Rule) -> list[Any]:
     indices, batch = rule.x[1], rule.node.param(0)
     if batch:
@@ -323,7 +328,7 @@ def _gather_nd(rule: Rule) -> list[Any]:
     return [rule.e.one("ScatterNd", indices, rule.dy, shape), None]
 
 
-@_formula("SegmentSum", "UnsortedSegmentSum")
+@formula("SegmentSum", "UnsortedSegmentSum")
 def _segment_sum(rule: Rule) -> list[Any]:
     e, indices = rule.e, rule.x[1]
     zero = e.constant(0, indices.dtype)
@@ -339,7 +344,7 @@ def _segment_sum(rule: Rule) -> list[Any]:
 # ---- products
 
 
-@_formula("MatMul")
+@formula("MatMul")
 def _matmul(rule: Rule) -> list[Any]:
     e, n, dy = rule.e, rule.node, rule.dy
     a, b = rule.x
@@ -366,7 +371,7 @@ def _sum_batches(rule: Rule, dx: Ref, x: Ref) -> Ref:
     return e.one("Reshape", e.one("Sum", dx, axes), shape)
 
 
-@_formula("Conv")
+@formula("Conv")
 def _conv(rule: Rule) -> list[Any]:
     e, w, (x, filters), dy = rule.e, Window(rule.node, 0, False), rule.x, rule.dy
     if w.rank == 5 and w.explicit:
@@ -379,7 +384,7 @@ def _conv(rule: Rule) -> list[Any]:
     return [w.narrowed(e, dx), w.narrowed(e, df, 0)]
 
 
-@_formula("DepthwiseConv")
+@formula("DepthwiseConv")
 def _depthwise(rule: Rule) -> list[Any]:
     e, w, (x, filters), dy = rule.e, Window(rule.node, 0, False), rule.x, rule.dy
     x, filters, dy = w.widened(e, x), w.widened(e, filters, 0), w.widened(e, dy)
@@ -387,7 +392,7 @@ def _depthwise(rule: Rule) -> list[Any]:
     return [w.narrowed(e, dx), w.narrowed(e, df, 0)]
 
 
-@_formula("AvgPool")
+@formula("AvgPool")
 def _average_pool(rule: Rule) -> list[Any]:
     e, w = rule.e, Window(rule.node, 0, True)
     x, dy = w.widened(e, rule.x[0]), w.widened(e, rule.dy)

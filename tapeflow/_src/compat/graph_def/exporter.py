@@ -234,11 +234,7 @@ class GraphWriter:
             if constant is None:
                 node = self.node_of(number)
                 if node is not None and node[0] in ("Case", "While"):
-                    what = "a loop" if node[0] == "While" else "a branch"
-                    raise UnimplementedError.of(
-                        f"{self.where}: the gradient of {what} inside of the function cannot be written. Take the "
-                        "gradient of the loaded function instead"
-                    )
+                    return Ref("", "", 0, 0, *self.kind(number))  # residuals, which a gradient computes itself
                 raise ValueError(f"{self.where}: value {number} is used before it is computed")
             ref = self._ref_by_value[number] = self.emitter.constant(constant)
         return ref

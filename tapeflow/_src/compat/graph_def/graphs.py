@@ -10,6 +10,7 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_arrays,
     export_compositions,
     export_control_flow,
+    export_control_gradients,
     export_deferred,
     export_effects,
     export_features,

@@ -1,0 +1,162 @@
+"""How gradients of branches and loops are written: the branch, or each iteration, runs once more under a tape.
+
+A branch and the body of a loop are written as functions and read back, so that a tape can follow their nodes. A loop
+runs again with lists that keep the loop variables of every iteration; a second loop goes through them from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tapeflow._src import primitives
+from tapeflow._src.autodiff.gradient_tape import GradientTape
+from tapeflow._src.compat.graph_def.emitter import Ref
+from tapeflow._src.compat.graph_def.export_deferred import Rule, formula
+from tapeflow._src.compat.graph_def.exporter import FunctionWriter
+from tapeflow._src.compat.graph_def.inlining import inlined
+from tapeflow._src.compat.graph_def.library import FunctionLibrary
+from tapeflow._src.control_flow.branches import trace_branches
+from tapeflow._src.control_flow.loops import while_loop
+from tapeflow._src.control_flow.tensor_array import TensorArray
+from tapeflow._src.ops.arrays.constants import zeros_like
+
+_EFFECTS = ("AssignVariableOp", "EagerPyFunc", "PhiloxAdvance", "CustomGradient")
+
+
+def _forward(rule: Rule) -> Any:
+    """The node whose gradient this is, as data."""
+    found = rule.outer.writer.node_of(rule.node.first)
+    what = "a loop" if rule.op == "While" else "a branch"
+    if found is None or found[0] != rule.op:
+        raise rule.outer.unsupported(f"a derivative of higher order of {what}")
+    if any(_has_effects(graph) for graph in found[2][0][1]):
+        raise rule.outer.unsupported(
+            f"the gradient of {what} that changes variables, draws random numbers, runs Python or has a custom gradient"
+        )
+    return found
+
+
+def _has_effects(data: Any) -> bool:
+    for op, _, params, *_ in data[2]:
+        if op in _EFFECTS or (op in ("Case", "While") and any(map(_has_effects, params[0][1]))):
+            return True
+    return False
+
+
+def _functions(rule: Rule, graphs: list[Any]) -> list[Callable[[list[Any]], list[Any]]]:
+    """What runs each graph on tensors, node by node."""
+    writer = FunctionWriter(rule.outer.writer.where)
+    names = [writer.fresh_name("graph") for _ in graphs]
+    held = [writer.add(graph, name) for graph, name in zip(graphs, names)]
+    library = FunctionLibrary(writer.library, writer.where)
+
+    def caller(name: str, resources: list[Any]) -> Callable[[list[Any]], list[Any]]:
+        return lambda tensors: library.call(name, [*tensors, *resources], {})
+
+    return [caller(name, resources) for name, resources in zip(names, held)]
+
+
+def _is_differentiable(x: Any) -> bool:
+    return bool(x.dtype.is_floating or x.dtype.is_complex)
+
+
+def _vjp(function: Callable[[list[Any]], list[Any]], given: list[Any], dys: list[Any]) -> list[Any]:
+    """The gradients of a function by its inputs; None for those that are not differentiable."""
+    sources = [x for x in given if _is_differentiable(x)]
+    with GradientTape() as tape:
+        tape.watch(sources)
+        ys = function(given)
+    flowing = [(y, dy) for y, dy in zip(ys, dys) if dy is not None]
+    found = iter(
+        tape.gradient([y for y, _ in flowing], sources, [dy for _, dy in flowing], unconnected_gradients="zero")
+    )
+    return [next(found) if _is_differentiable(x) else None for x in given]
+
+
+class _Flow:
+    """The tensors of a rule as one list of references, and back: the inputs, then the cotangents that flow."""
+
+    def __init__(self, rule: Rule, outputs: int) -> None:
+        self._count, self._dys = len(rule.x), rule.dys[:outputs]
+        self.refs: list[Ref] = [*rule.x, *(dy for dy in self._dys if dy is not None)]
+
+    def unpacked(self, tensors: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        """The inputs and the cotangents, None where none flows."""
+        rest = iter(tensors[self._count :])
+        return list(tensors[: self._count]), [None if dy is None else next(rest) for dy in self._dys]
+
+
+def _spread(rule: Rule, found: list[Any]) -> list[Any]:
+    """One gradient for each input, None where none is wanted."""
+    rest = iter(found)
+    return [next(rest) if wanted else None for wanted in rule.wanted]
+
+
+@formula("Case")
+def _branch_gradient(rule: Rule) -> list[Any]:
+    graphs = _forward(rule)[2][0][1]
+    functions, flow = _functions(rule, graphs), _Flow(rule, len(graphs[0][3]))
+
+    def run(*tensors: Any) -> list[Any]:
+        (index, *given), dys = flow.unpacked(tensors)
+
+        def gradients(function: Callable[[list[Any]], list[Any]]) -> Callable[[], list[Any]]:
+            def branch() -> list[Any]:
+                found = [None, *_vjp(function, given, dys)]
+                return [
+                    zeros_like(x) if dx is None else dx
+                    for x, dx, wanted in zip([index, *given], found, rule.wanted)
+                    if wanted
+                ]
+
+            return branch
+
+        return list(trace_branches(index, [gradients(function) for function in functions]))
+
+    return _spread(rule, inlined(rule.outer, run, flow.refs))
+
+
+@formula("While")
+def _loop_gradient(rule: Rule) -> list[Any]:
+    forward = _forward(rule)
+    graphs, (count, limit) = forward[2][0][1], forward[5]
+    (holds, iterate), flow = _functions(rule, graphs), _Flow(rule, count)
+    specs = graphs[1][0][:count]
+
+    def keep(captures: list[Any]) -> Callable[..., Any]:
+        def body(i: Any, state: Any, lists: Any) -> Any:
+            kept = [array.write(i, x) for array, x in zip(lists, state)]
+            return i + 1, iterate([*state, *captures]), kept
+
+        return body
+
+    def run(*tensors: Any) -> list[Any]:
+        given, dys = flow.unpacked(tensors)
+        start, captures = given[:count], given[count:]
+
+        def holding(i: Any, state: Any, lists: Any) -> Any:
+            answer = holds([*state, *captures])[0]
+            return answer if limit < 0 else primitives.LogicalAnd(i < limit, answer)
+
+        lists = [TensorArray(d, 0, True, infer_shape=False, element_shape=shape) for _, d, shape in specs]
+        rounds, final, lists = while_loop(holding, keep(captures), [0, start, lists])
+        flowing = [_is_differentiable(x) for x in final]
+        d_state = [zeros_like(x) if dy is None else dy for x, dy, flows in zip(final, dys, flowing) if flows]
+        d_captures = [zeros_like(x) for x in captures if _is_differentiable(x)]
+
+        def back(i: Any, d_state: Any, d_captures: Any) -> Any:
+            state = [array.read(i - 1) for array in lists]
+            for x, (_, _, shape) in zip(state, specs):
+                x.set_shape(shape)
+            rest = iter(d_state)
+            found = _vjp(iterate, [*state, *captures], [next(rest) if flows else None for flows in flowing])
+            more = [dx for dx in found[count:] if dx is not None]
+            return i - 1, [dx for dx in found[:count] if dx is not None], [a + b for a, b in zip(d_captures, more)]
+
+        _, d_state, d_captures = while_loop(lambda i, *_: i > 0, back, [rounds, d_state, d_captures])
+        rest = iter([*d_state, *d_captures])
+        every = [next(rest) if _is_differentiable(x) else zeros_like(x) for x in given]
+        return [dx for dx, wanted in zip(every, rule.wanted) if wanted]
+
+    return _spread(rule, inlined(rule.outer, run, flow.refs))
