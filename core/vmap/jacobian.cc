@@ -264,4 +264,10 @@ Tensors find_jacobian(Tape& tape, const JacobianRequest& request) {
   return at_reached(backward.reached, std::move(out));
 }
 
+const Graph* jacobian_graph_of(const Op& op, const Params& params, bool& by_example) {
+  if (&op != &rows_op) return nullptr;
+  by_example = plan_of(params).by_example;
+  return plan_of(params).graph.get();
+}
+
 }  // namespace tapeflow

@@ -18,4 +18,8 @@ constexpr int64_t kChunkBytes = 4 << 20;
 // source (by example: of which the first dimension is left out); empty where there is no path.
 Tensors find_jacobian(Tape&, const JacobianRequest&);
 
+// The backward pass for one cotangent that a node of a Jacobian runs, and whether it is by example; null for other
+// operations. Its inputs are the cotangent and those of the node behind the first.
+const Graph* jacobian_graph_of(const Op&, const Params&, bool& by_example);
+
 }  // namespace tapeflow

@@ -24,6 +24,9 @@ Tensors rows_of(const BatchedValues&, int64_t rows);
 // dimension, or 1, if they are the same for all. The graph may not draw random numbers or have effects.
 Tensors call_batched(std::shared_ptr<Graph>, std::span<const Tensor> in, std::span<const bool> sliced);
 
+// The graph of one row of such an operation, and which inputs are sliced; null for other operations.
+const Graph* batched_graph_of(const Op&, const Params&, SmallVector<bool, 8>& sliced);
+
 // Whether running the graph for another row does or gives something else though the inputs are the same.
 bool differs_by_row(const Graph&);
 

@@ -90,4 +90,10 @@ Tensors call_batched(std::shared_ptr<Graph> graph, std::span<const Tensor> in, s
   return run_all(batched_call_op, in, {Param(std::static_pointer_cast<void>(plan))});
 }
 
+const Graph* batched_graph_of(const Op& op, const Params& params, SmallVector<bool, 8>& sliced) {
+  if (&op != &batched_call_op) return nullptr;
+  sliced = plan_of(params).sliced;
+  return plan_of(params).graph.get();
+}
+
 }  // namespace tapeflow

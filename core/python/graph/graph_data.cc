@@ -8,6 +8,8 @@
 #include "control_flow/loop.h"
 #include "python/graph/graph.h"
 #include "python/graph/graph_rows.h"
+#include "vmap/jacobian.h"
+#include "vmap/vmap.h"
 
 namespace tapeflow::python {
 namespace {
@@ -60,6 +62,12 @@ PyObject* object_of(const Node& node, const Param& p) {
   if (const TracedRule* rule = traced_rule_of(node))
     return Py_BuildValue("(NiiN)", checked(data_of(*rule->graph)).release(), rule->outputs, rule->inputs,
                          list_of(rule->kinds, [](int kind) { return PyLong_FromLong(kind); }));
+  SmallVector<bool, 8> sliced;
+  if (const Graph* row = batched_graph_of(*node.op, node.params, sliced))
+    return Py_BuildValue("(NN)", checked(data_of(*row)).release(), list_of(sliced, PyBool_FromLong));
+  bool by_example = false;
+  if (const Graph* backward = jacobian_graph_of(*node.op, node.params, by_example))
+    return Py_BuildValue("(NN)", checked(data_of(*backward)).release(), PyBool_FromLong(by_example));
   if (PyObject* call = python_call_in(node)) return call;
   return Py_NewRef(Py_Ellipsis);
 }

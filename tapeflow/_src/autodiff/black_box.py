@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,18 @@ from tapeflow._src.types.errors import (
     UnknownError,
 )
 from tapeflow._src.types.tensor_shape import TensorShape
+
+
+class GradientCall(NamedTuple):
+    """What a node that runs a gradient computes: of which call, for which inputs, and for cotangents of which outputs.
+
+    The node takes the inputs of the call and these cotangents.
+    """
+
+    run: Callable[[list[Any]], list[Any]]
+    inputs: int
+    sources: list[int]
+    flowing: list[int]
 
 
 def differentiable_call(
@@ -55,6 +67,7 @@ def differentiable_call(
             )
             return dx
 
+        run_back.gradient_of = GradientCall(run, len(inputs), sources, flowing)  # type: ignore[attr-defined]
         specs = [(inputs[i].dtype, inputs[i].shape) for i in sources]
         found = differentiable_call(run_back, [*inputs, *(dy[j] for j in flowing)], specs, False, traceable)
         result: list[Any] = [None] * len(inputs)

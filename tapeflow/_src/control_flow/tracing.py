@@ -45,6 +45,8 @@ class FuncGraph(_core.Graph):
     def __init__(self, outer: Any = None, graph_mode: bool = False) -> None:
         self.name = "graph"
         self.created_variables: list[Any] = []
+        # Streams of random numbers; those of branches and loops live as long as the function around.
+        self.streams: list[Any] = getattr(outer, "streams", [])
         self.may_create_variables = outer is None or outer.may_create_variables
         self.follows_first_call = outer is not None and getattr(outer, "follows_first_call", False)
         if outer is not None:

@@ -70,8 +70,7 @@ def test_primitives_are_written_and_read_back(name):
 NO_DYNAMIC_GRADIENT = {
     "AvgPoolGrad", "CTCLossCurvature", "CTCLossDense", "ConvBackpropFilter", "ConvBackpropInput",
     "Cumprod", "CumulativeLogsumexp", "DepthwiseConvBackpropFilter", "DepthwiseConvBackpropInput", "DynamicPartition",
-    "IsotonicRegression", "IsotonicRegression",
-    "IgammaGradA", "IgammaGradAA", "IsotonicRegression", "LeakyReluGrad", "LinearRecurrence",
+    "IsotonicRegression", "IgammaGradA", "IgammaGradAA", "LeakyReluGrad", "LinearRecurrence",
     "MatrixDiagPartV3", "MatrixDiagV3", "MatrixExponential", "MatrixPseudoInverse", "MatrixSetDiagV3", "MatrixSolve",
     "MatrixSquareRoot", "MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolGradGradWithArgmax",
     "MaxPoolGradWithArgmax", "MaxPoolWithArgmax", "NormalizeGrad", "Resample", "ResampleTransposed",

@@ -11,8 +11,9 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
-from tapeflow._src.compat.graph_def.inlining import inlined
+from tapeflow._src.compat.graph_def.inlining import inlined, read_back
 from tapeflow._src.control_flow.loops import while_loop
+from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays.constants import eye, zeros_like
 from tapeflow._src.ops.arrays.conversion import cast
@@ -232,3 +233,60 @@ def _beam_search(n: ExportedNode) -> Any:
     width, paths = n.param(0), n.param(1)
     length = _as_int32(n, n[1])
     return n.e.node(n.op, n[0], length, beam_width=width, top_paths=paths, merge_repeated=n.param(2))
+
+
+# ---- one graph for many rows
+
+
+@writes("BatchedCall")
+def _rows(n: ExportedNode) -> Any:
+    """A loop over the rows: TensorFlow has no operation that runs a graph for many rows at once."""
+    data, sliced = n._params[0][1]
+    (call,) = read_back(n.writer.where, [data])
+
+    def run(*tensors: Any) -> list[Any]:
+        counts = [shape(x)[0] for x, yes in zip(tensors, sliced) if yes]
+        rows = primitives.Max(primitives.Pack(counts, 0), 0)
+
+        def row(i: Any) -> list[Any]:
+            places = [primitives.Minimum(i, shape(x)[0] - 1) if yes else None for x, yes in zip(tensors, sliced)]
+            return call([x if place is None else x[place] for x, place in zip(tensors, places)])
+
+        return _for_rows(rows, row, data)
+
+    return inlined(n, run, n.inputs)
+
+
+def _for_rows(rows: Any, row: Callable[[Any], list[Any]], data: Any) -> list[Any]:
+    """What a graph gives for each of so many rows, stacked."""
+    kinds = [data[4][number] for number in data[3]]
+    lists = [TensorArray(dtype, rows, element_shape=known) for dtype, known in kinds]
+    body = lambda i, lists: (i + 1, [array.write(i, y) for array, y in zip(lists, row(i))])  # noqa: E731
+    _, lists = while_loop(lambda i, lists: i < rows, body, [0, lists])
+    return [array.stack() for array in lists]
+
+
+@writes("JacobianRows")
+def _jacobian(n: ExportedNode) -> Any:
+    """A loop over the elements of the target: the backward pass for a cotangent of one such element."""
+    data, by_example = n._params[0][1]
+    (call,) = read_back(n.writer.where, [data])
+
+    def run(like: Any, *captures: Any) -> list[Any]:
+        sizes = shape(like)
+        inner = sizes[1:] if by_example else sizes
+        rows = primitives.Prod(inner, 0)
+
+        def row(i: Any) -> list[Any]:
+            unit = primitives.Reshape(cast(primitives.Equal(constants.range(rows), i), like.dtype), inner)
+            return call([primitives.BroadcastTo(unit, sizes), *captures])
+
+        found = []
+        for dx, number in zip(_for_rows(rows, row, data), data[3]):
+            source = data[4][number][1]
+            if by_example:
+                dx = primitives.Transpose(dx, [1, 0, *range(2, source.rank + 1)])
+            found.append(primitives.Reshape(dx, _joined(sizes, shape(dx)[2 if by_example else 1 :])))
+        return found
+
+    return inlined(n, run, n.inputs)

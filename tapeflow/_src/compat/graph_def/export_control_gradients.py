@@ -13,13 +13,12 @@ from tapeflow._src import primitives
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_deferred import Rule, formula
-from tapeflow._src.compat.graph_def.exporter import FunctionWriter
-from tapeflow._src.compat.graph_def.inlining import inlined
-from tapeflow._src.compat.graph_def.library import FunctionLibrary
+from tapeflow._src.compat.graph_def.inlining import Caller, inlined, read_back
 from tapeflow._src.control_flow.branches import trace_branches
 from tapeflow._src.control_flow.loops import while_loop
 from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.ops.arrays.constants import zeros_like
+from tapeflow._src.types.tensor_shape import TensorShape
 
 _EFFECTS = ("AssignVariableOp", "EagerPyFunc", "PhiloxAdvance", "CustomGradient")
 
@@ -44,24 +43,11 @@ def _has_effects(data: Any) -> bool:
     return False
 
 
-def _functions(rule: Rule, graphs: list[Any]) -> list[Callable[[list[Any]], list[Any]]]:
-    """What runs each graph on tensors, node by node."""
-    writer = FunctionWriter(rule.outer.writer.where)
-    names = [writer.fresh_name("graph") for _ in graphs]
-    held = [writer.add(graph, name) for graph, name in zip(graphs, names)]
-    library = FunctionLibrary(writer.library, writer.where)
-
-    def caller(name: str, resources: list[Any]) -> Callable[[list[Any]], list[Any]]:
-        return lambda tensors: library.call(name, [*tensors, *resources], {})
-
-    return [caller(name, resources) for name, resources in zip(names, held)]
-
-
 def _is_differentiable(x: Any) -> bool:
     return bool(x.dtype.is_floating or x.dtype.is_complex)
 
 
-def _vjp(function: Callable[[list[Any]], list[Any]], given: list[Any], dys: list[Any]) -> list[Any]:
+def _vjp(function: Caller, given: list[Any], dys: list[Any]) -> list[Any]:
     """The gradients of a function by its inputs; None for those that are not differentiable."""
     sources = [x for x in given if _is_differentiable(x)]
     with GradientTape() as tape:
@@ -96,12 +82,12 @@ def _spread(rule: Rule, found: list[Any]) -> list[Any]:
 @formula("Case")
 def _branch_gradient(rule: Rule) -> list[Any]:
     graphs = _forward(rule)[2][0][1]
-    functions, flow = _functions(rule, graphs), _Flow(rule, len(graphs[0][3]))
+    functions, flow = read_back(rule.outer.writer.where, graphs), _Flow(rule, len(graphs[0][3]))
 
     def run(*tensors: Any) -> list[Any]:
         (index, *given), dys = flow.unpacked(tensors)
 
-        def gradients(function: Callable[[list[Any]], list[Any]]) -> Callable[[], list[Any]]:
+        def gradients(function: Caller) -> Callable[[], list[Any]]:
             def branch() -> list[Any]:
                 found = [None, *_vjp(function, given, dys)]
                 return [
@@ -121,8 +107,9 @@ def _branch_gradient(rule: Rule) -> list[Any]:
 def _loop_gradient(rule: Rule) -> list[Any]:
     forward = _forward(rule)
     graphs, (count, limit) = forward[2][0][1], forward[5]
-    (holds, iterate), flow = _functions(rule, graphs), _Flow(rule, count)
+    (holds, iterate), flow = read_back(rule.outer.writer.where, graphs), _Flow(rule, count)
     specs = graphs[1][0][:count]
+    shapes = [shape for _, _, shape in specs]
 
     def keep(captures: list[Any]) -> Callable[..., Any]:
         def body(i: Any, state: Any, lists: Any) -> Any:
@@ -140,21 +127,27 @@ def _loop_gradient(rule: Rule) -> list[Any]:
             return answer if limit < 0 else primitives.LogicalAnd(i < limit, answer)
 
         lists = [TensorArray(d, 0, True, infer_shape=False, element_shape=shape) for _, d, shape in specs]
-        rounds, final, lists = while_loop(holding, keep(captures), [0, start, lists])
+        invariants = [TensorShape([]), shapes, [None] * count]
+        rounds, final, lists = while_loop(holding, keep(captures), [0, start, lists], invariants)
         flowing = [_is_differentiable(x) for x in final]
         d_state = [zeros_like(x) if dy is None else dy for x, dy, flows in zip(final, dys, flowing) if flows]
         d_captures = [zeros_like(x) for x in captures if _is_differentiable(x)]
 
         def back(i: Any, d_state: Any, d_captures: Any) -> Any:
             state = [array.read(i - 1) for array in lists]
-            for x, (_, _, shape) in zip(state, specs):
+            for x, shape in zip(state, shapes):
                 x.set_shape(shape)
             rest = iter(d_state)
             found = _vjp(iterate, [*state, *captures], [next(rest) if flows else None for flows in flowing])
             more = [dx for dx in found[count:] if dx is not None]
             return i - 1, [dx for dx in found[:count] if dx is not None], [a + b for a, b in zip(d_captures, more)]
 
-        _, d_state, d_captures = while_loop(lambda i, *_: i > 0, back, [rounds, d_state, d_captures])
+        invariants = [
+            TensorShape([]),
+            [shape for shape, flows in zip(shapes, flowing) if flows],
+            [x.shape for x in d_captures],
+        ]
+        _, d_state, d_captures = while_loop(lambda i, *_: i > 0, back, [rounds, d_state, d_captures], invariants)
         rest = iter([*d_state, *d_captures])
         every = [next(rest) if _is_differentiable(x) else zeros_like(x) for x in given]
         return [dx for dx, wanted in zip(every, rule.wanted) if wanted]

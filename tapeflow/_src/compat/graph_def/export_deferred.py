@@ -398,3 +398,30 @@ def _average_pool(rule: Rule) -> list[Any]:
     x, dy = w.widened(e, rule.x[0]), w.widened(e, rule.dy)
     name = "AvgPoolGrad" if w.rank == 4 else "AvgPool3DGrad"
     return [w.narrowed(e, e.one(name, rule.shape(x), dy, **pool_attributes(rule.node, w, False)))]
+
+
+# ---- lists
+
+
+@formula("TensorListStack", "Required")
+def _passed(rule: Rule) -> list[Any]:
+    return [rule.dy, *[None] * (len(rule.x) - 1)]
+
+
+@formula("TensorListGetItem")
+def _row(rule: Rule) -> list[Any]:
+    e, (rows, index) = rule.e, rule.x
+    place, dy = e.one("Reshape", index, e.ints([1, 1])), e.one("ExpandDims", rule.dy, e.ints(0))
+    return [e.one("ScatterNd", place, dy, e.one("Shape", rows, out_type=index.dtype)), None]
+
+
+@formula("TensorListSetItem")
+def _set_row(rule: Rule) -> list[Any]:
+    """The row goes to the item, the others to the list, which may have had fewer, or rows without elements."""
+    e, (rows, index, item), dy = rule.e, rule.x, rule.dy
+    d_item = e.one("Reshape", e.one("GatherV2", dy, index, e.ints(0)), rule.shape(item))
+    blank = e.one("ExpandDims", e.one("ZerosLike", d_item), e.ints(0))
+    others = e.one("TensorScatterUpdate", dy, e.one("Reshape", index, e.ints([1, 1])), blank)
+    flat = e.one("Reshape", others, e.ints([-1]))
+    count = e.one("Reshape", e.one("Size", rows, out_type="int32"), e.ints([1]))
+    return [e.one("Reshape", e.one("Slice", flat, e.ints([0]), count), rule.shape(rows)), None, d_item]

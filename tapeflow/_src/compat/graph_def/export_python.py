@@ -32,9 +32,14 @@ def _python(n: ExportedNode) -> Any:
 
 def _refused(n: ExportedNode, call: Any) -> Exception:
     held = n._params[0][1]
-    function = getattr(call, "function", None) or (held[0] if isinstance(held, tuple) else held)
+    function, of = held[0] if isinstance(held, tuple) else held, ""
+    gradient = getattr(function, "gradient_of", None)
+    if gradient is not None:
+        function, of = gradient.run, "the gradient of "
+        call = getattr(function, "raw_call", None)
+    function = getattr(call, "function", None) or function
     function = getattr(function, "_run", function)
-    name = getattr(function, "__qualname__", type(function).__qualname__)
+    name = of + getattr(function, "__qualname__", type(function).__qualname__)
     return UnimplementedError.of(
         f"{n.writer.where} runs Python when it is called ({name}), which a graph in a file cannot"
     )

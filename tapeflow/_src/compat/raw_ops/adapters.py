@@ -35,6 +35,8 @@ def reverse_dims(tensor: Any, dims: Any) -> Any:
 
 
 def pad_pairs(input: Any, paddings: Any, constant_values: Any) -> Any:
+    if _core.is_symbolic(paddings):
+        return primitives.PadV2(input, primitives.Reshape(paddings, [-1]), constant_values)
     return primitives.PadV2(input, np.asarray(paddings).reshape(-1).tolist(), constant_values)
 
 

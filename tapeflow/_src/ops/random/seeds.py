@@ -213,6 +213,7 @@ def _draw_in_function(graph: Any, first: int | None, second: int | None, blocks:
     try:
         stream = _new_stream(first, second)
         _seeds.streams_by_graph.setdefault(graph, []).append((stream, stream.read_value(), first is not None))
+        getattr(graph, "streams", []).append(stream)
     finally:
         _core.swap_stage(graph)
     key, counter, state = primitives.PhiloxAdvance(stream.read_value(), blocks)
