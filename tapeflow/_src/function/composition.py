@@ -125,7 +125,22 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     outputs = iter(differentiable_call(whole, symbolic, specs, effect=False, traceable=True))
     results = nest.flatten(structure, expand_composites=True)
     results = [next(outputs) if _is_value(leaf) else leaf for leaf in results]
-    return nest.pack_sequence_as(structure, results, expand_composites=True)
+    packed = nest.pack_sequence_as(structure, results, expand_composites=True)
+    return _with_common_shapes(packed, [other for _, other in found])
+
+
+def _with_common_shapes(result: Any, probes: list[Any]) -> Any:
+    """The result with sparse tensors whose shapes are what those of all probes agree on, not the first one's."""
+    leaves = nest.flatten(result)
+    if not any(isinstance(leaf, SparseTensor) for leaf in leaves):
+        return result
+    samples = list(zip(*(nest.flatten(probe) for probe in probes if probe is not None)))
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, SparseTensor):
+            leaves[place] = SparseTensor(leaf.indices, leaf.values, leaf.dense_shape)
+            if None not in probes:
+                leaves[place].set_shape(_common_shape([sample.shape for sample in samples[place]]))
+    return nest.pack_sequence_as(result, leaves)
 
 
 def _sparse_sample(argument: Any, sample: Any) -> Any:

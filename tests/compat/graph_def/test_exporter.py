@@ -139,3 +139,39 @@ def test_primitives_of_unknown_shapes_are_written(name):
     except (ValueError, TypeError, tf.errors.OpError):
         pytest.skip("needs a known shape while tracing")
     FunctionWriter("test").add(_core.graph_data(concrete.graph), "f")
+
+
+@pytest.mark.parametrize("name", ["reciprocal", "rsqrt", "sqrt", "reduce_prod", "asinh"])
+@pytest.mark.parametrize("size", [None, 3])
+def test_complex_gradients_are_written_and_read_back(name, size):
+    x = tf.constant([1 + 2j, 0.5 - 1j, 2j], tf.complex64)
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = getattr(tf.math, name)(x)
+            total = tf.reduce_sum(tf.math.real(y) + 3 * tf.math.imag(y))
+        return [tape.gradient(total, x)]
+
+    concrete = tf.function(gradient).get_concrete_function(tf.TensorSpec([size], tf.complex64))
+    writer = FunctionWriter("test")
+    writer.add(_core.graph_data(concrete.graph), "f")
+    (found,) = FunctionLibrary(writer.library, "test").call("f", [x, *concrete.graph.captures], {})
+    np.testing.assert_allclose(found, gradient(x)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("axes", [[0, 2], [-1, 0], [0, 1, 2]])
+def test_gradients_of_products_over_several_axes(axes):
+    x = tf.constant(np.random.default_rng(2).normal(size=(2, 3, 4)).astype(np.float32))
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.sin(tf.reduce_prod(x, axes)))
+        return [tape.gradient(y, x)]
+
+    concrete = tf.function(gradient).get_concrete_function(tf.TensorSpec([None, None, None]))
+    writer = FunctionWriter("test")
+    writer.add(_core.graph_data(concrete.graph), "f")
+    (found,) = FunctionLibrary(writer.library, "test").call("f", [x, *concrete.graph.captures], {})
+    np.testing.assert_allclose(found, gradient(x)[0], rtol=1e-5, atol=1e-6)

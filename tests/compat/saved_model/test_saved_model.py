@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.io.protos import messages
 
 
@@ -399,3 +400,28 @@ def test_a_function_without_results_is_no_signature(tmp_path):
     assert len(loaded.signatures) == 0
     loaded.set(3.0)
     assert float(loaded.v) == 3.0
+
+
+def test_concrete_functions_with_values_of_python_name_their_parameters(tmp_path):
+    module = tf.Module()
+    function = tf.function(lambda x, k=3: x + float(k))
+    module.c = function.get_concrete_function(tf.TensorSpec([None]), 5)
+    tf.saved_model.save(module, tmp_path)
+    message = messages.SavedModel()
+    message.ParseFromString((tmp_path / "saved_model.pb").read_bytes())
+    nodes = message.meta_graphs[0].object_graph_def.nodes
+    spec = next(node.bare_concrete_function for node in nodes if node.bare_concrete_function.argument_keywords)
+    assert list(decode(spec.function_spec.fullargspec).args) == ["x", "k"]
+    np.testing.assert_array_equal(tf.saved_model.load(tmp_path).c(tf.constant([1.0])), [6.0])
+
+
+def test_the_default_signature_is_the_one_function_that_can_be_one(tmp_path):
+    module = tf.Module()
+    spec = [tf.TensorSpec([None])]
+    module.nested = tf.function(lambda x: (x, (x, x)), input_signature=spec)
+    tf.saved_model.save(module, tmp_path)
+    assert list(tf.saved_model.load(tmp_path).signatures) == []
+    module.c = tf.function(lambda x: x * 2.0).get_concrete_function(*spec)
+    tf.saved_model.save(module, tmp_path)
+    found = tf.saved_model.load(tmp_path).signatures["serving_default"](x=tf.constant([1.0]))
+    np.testing.assert_array_equal(found["output_0"], [2.0])

@@ -124,7 +124,7 @@ def _case(step: Step, values: list[Any], context: Context) -> Any:
 
 
 def _chosen(names: list[str], given: list[Any], context: Context, choose: Callable[[list[Any]], list[Any]]) -> Any:
-    branches = [functools.partial(context.library.call, name, given, context.resources) for name in names]
+    branches: list[Any] = [functools.partial(context.library.call, name, given, context.resources) for name in names]
     return run_with_optionals(branches, choose) if give_optionals(names, context) else choose(branches)
 
 

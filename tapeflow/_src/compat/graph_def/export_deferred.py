@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_arrays import slice_arguments
 from tapeflow._src.compat.graph_def.export_compositions import places_with_batches, top_k_gradient
@@ -233,6 +233,25 @@ def _extreme(rule: Rule) -> list[Any]:
     return [e.one("Mul", e.one("RealDiv", chosen, count), _kept(rule, rule.dy))]
 
 
+def _other_factors(axes: list[int]) -> Callable[[Any], Any]:
+    """The product of the other elements over several axes, which become the last one for it."""
+
+    def run(x: Any) -> Any:
+        rank = x.shape.rank
+        reduced = sorted({a % rank for a in axes})
+        kept = [i for i in range(rank) if i not in reduced]
+        order = [*kept, *reduced]
+        moved = primitives.Transpose(x, order)
+        sizes = primitives.Shape(moved)
+        rows = primitives.Reshape(moved, primitives.ConcatV2([sizes[: len(kept)], [-1]], 0))
+        rows = rows if kept else primitives.Reshape(rows, [-1])
+        found = primitives.Cumprod(rows, -1, True, False) * primitives.Cumprod(rows, -1, True, True)
+        found = primitives.Conj(found) if x.dtype.is_complex else found
+        return primitives.Transpose(primitives.Reshape(found, sizes), np.argsort(order).tolist())
+
+    return run
+
+
 @formula("Prod")
 def _product(rule: Rule) -> list[Any]:
     """The product of the others, without division: those before, times those behind."""
@@ -244,10 +263,12 @@ def _product(rule: Rule) -> list[Any]:
     elif len(np.atleast_1d(axes)) == 1:
         axis = e.ints(int(np.atleast_1d(axes)[0]))
     else:
-        raise rule.outer.unsupported("the gradient of reduce_prod over several axes where shapes are unknown")
+        (others,) = inlined(rule.outer, _other_factors([int(a) for a in axes]), [x])
+        return [e.one("Mul", others, _kept(rule, rule.dy))]
     before = e.one("Cumprod", source, axis, exclusive=True)
     behind = e.one("Cumprod", source, axis, exclusive=True, reverse=True)
     others = e.one("Reshape", e.one("Mul", before, behind), shape)
+    others = e.one("Conj", others) if x.dtype.is_complex else others
     return [e.one("Mul", others, _kept(rule, rule.dy))]
 
 

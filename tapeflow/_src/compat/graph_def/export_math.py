@@ -81,6 +81,13 @@ def _conj(n: ExportedNode) -> Any:
     return n.e.one("Conj" if n[0].dtype.is_complex else "Identity", n[0])
 
 
+@writes("ReciprocalGrad", "RsqrtGrad", "SqrtGrad")
+def _root_gradient(n: ExportedNode) -> Any:
+    """TensorFlow's operation conjugates the result of the forward pass; ours is given the conjugate."""
+    y = n.e.one("Conj", n[0]) if n[0].dtype.is_complex else n[0]
+    return n.e.one(n.op, y, n[1])
+
+
 # ---- matrices
 
 

@@ -57,8 +57,28 @@ def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, Signatu
 
 
 def function_spec(function: Function) -> Any:
+    """The parameters of a function."""
+    return _spec_of(function._signature, function.input_signature)
+
+
+def concrete_spec(concrete: ConcreteFunction) -> Any:
+    """The parameters of a concrete function: its tensors by name, or, if it has values of Python too, all of them."""
+    args, kwargs = concrete.structured_input_signature
+    names = list(concrete._arg_keywords)
+    if not kwargs and len(args) <= len(names):
+        return argument_spec(names)
+    parameters = concrete._parameters.parameters
+    count = (
+        sum(p.kind is not inspect.Parameter.KEYWORD_ONLY for p in parameters.parameters.values()) if parameters else 0
+    )
+    if count >= len(args):
+        return _spec_of(concrete._parameters, None)
+    return argument_spec([*names, *(f"argument_{i}" for i in range(len(names), len(args)))])
+
+
+def _spec_of(signature: Any, input_signature: Any) -> Any:
     spec = messages.FunctionSpec()
-    parameters = list(function._signature.parameters.parameters.values()) if function._signature.parameters else []
+    parameters = list(signature.parameters.parameters.values()) if signature.parameters else []
     kinds = inspect.Parameter
     positional = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     named = [p for p in parameters if p.kind is kinds.KEYWORD_ONLY]
@@ -73,7 +93,7 @@ def function_spec(function: Function) -> Any:
         {},
     )
     spec.fullargspec.CopyFrom(encode(full))
-    spec.input_signature.CopyFrom(encode(function.input_signature))
+    spec.input_signature.CopyFrom(encode(input_signature))
     return spec
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tapeflow._src.compat.saved_model.call_specs import signature_inputs, signature_outputs
 from tapeflow._src.compat.saved_model.constants import DEFAULT_SIGNATURE, PUBLIC
 from tapeflow._src.compat.saved_model.loading import Loader
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
@@ -77,15 +78,26 @@ class LoadOptions:
 
 
 def _default_signatures(objects: ObjectList) -> dict[str, Any]:
-    """What the root itself names, as models of Keras do, or its one function with an `input_signature` and results."""
+    """What the root itself names, as models of Keras do, or its one function that can be a signature."""
     held = {name: objects.things[number] for name, number in objects.children[0].items()}
     own = held.get("_default_save_signature", getattr(objects.things[0], "_default_save_signature", None))
     if own is not None:
         return {DEFAULT_SIGNATURE: own}
-    functions = (f for f in held.values() if isinstance(f, Function))
-    traced = [f.get_concrete_function() for f in functions if f.input_signature is not None]
-    found = [concrete for concrete in traced if concrete.outputs]
+    functions = (f for f in held.values() if isinstance(f, ConcreteFunction) or _has_input_signature(f))
+    found = [concrete for concrete in (_concrete("", f) for f in functions) if _can_be_signature(concrete)]
     return {DEFAULT_SIGNATURE: found[0]} if len(found) == 1 else {}
+
+
+def _has_input_signature(function: Any) -> bool:
+    return isinstance(function, Function) and function.input_signature is not None
+
+
+def _can_be_signature(concrete: ConcreteFunction) -> bool:
+    try:
+        signature_inputs(concrete)
+        return bool(signature_outputs("", concrete))
+    except ValueError:
+        return False
 
 
 def _concrete(name: str, function: Any) -> ConcreteFunction:

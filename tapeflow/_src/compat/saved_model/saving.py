@@ -16,6 +16,7 @@ from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
 from tapeflow._src.compat.saved_model.call_specs import (
     argument_spec,
+    concrete_spec,
     function_spec,
     keyword_spec,
     signature_inputs,
@@ -133,7 +134,7 @@ class SavedModelWriter:
         names = list(concrete._arg_keywords)
         saved.argument_keywords.extend(names)
         saved.allowed_positional_arguments = len(names)
-        saved.function_spec.CopyFrom(argument_spec(names))
+        saved.function_spec.CopyFrom(concrete_spec(concrete))
 
     def _write_concrete(self, concrete: ConcreteFunction) -> tuple[str, list[Any]]:
         """Writes the graph of a concrete function once; gives its name and what is bound to its last inputs."""

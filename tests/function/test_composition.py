@@ -1,0 +1,22 @@
+"""Compositions that run whole when the graph runs: what is known of their results while tracing."""
+
+import tapeflow as tf
+
+
+def test_sparse_results_have_the_shapes_that_all_calls_have():
+    shapes = {}
+
+    @tf.function(input_signature=[tf.SparseTensorSpec([None, 4], tf.float32)])
+    def run(x):
+        results = {
+            "add": tf.sparse.add(x, x),
+            "concat": tf.sparse.concat(0, [x, x]),
+            "transpose": tf.sparse.transpose(x),
+            "expand": tf.sparse.expand_dims(x, 0),
+        }
+        shapes.update({name: result.shape.as_list() for name, result in results.items()})
+        return results
+
+    found = run(tf.SparseTensor([[0, 1]], [2.0], [7, 4]))
+    assert shapes == {"add": [None, 4], "concat": [None, 4], "transpose": [4, None], "expand": [1, None, 4]}
+    assert found["concat"].shape == [14, 4]
