@@ -294,3 +294,18 @@ def test_stages_as_a_message():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         data = session.run(tf.data.Dataset.range(4).shuffle(2)._as_serialized_graph())
         assert len(tf.compat.v1.GraphDef.FromString(data).node) == 2
+
+
+def test_files_of_images_are_read_and_resized(tmp_path):
+    paths = [str(tmp_path / f"{size}.png") for size in (3, 8)]
+    for path, size in zip(paths, (3, 8)):
+        tf.io.write_file(path, tf.io.encode_png(tf.fill([size, size, 3], tf.constant(7, tf.uint8))))
+
+    def read(path):
+        image = tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)
+        image = tf.image.resize(image, (4, 5))
+        image.set_shape((4, 5, 3))
+        return image
+
+    (batch,) = tf.data.Dataset.from_tensor_slices(paths).map(read).batch(2)
+    assert batch.shape == (2, 4, 5, 3) and tf.reduce_all(batch == 7.0)

@@ -54,7 +54,8 @@ class Traced:
             self._set_result(tuple(result) if isinstance(result, list) else result)
             self.is_identity = len(self.leaves) == len(inputs) and all(map(operator.is_, self.leaves, inputs))
         self._streams, self._lock = seeded_streams(graph), Lock()
-        self.calls_python = any(graph.node(number)[0] == "EagerPyFunc" for number in range(graph.node_count))
+        nodes = filter(None, map(graph.node, range(graph.node_count)))  # None for a node that was taken back
+        self.calls_python = any(operation == "EagerPyFunc" for operation, *_ in nodes)
         self.captures = graph.captures
         self.symbols = [tensor for tensor in self.captures if _core.is_symbolic(tensor)]
 
