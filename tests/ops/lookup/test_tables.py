@@ -146,3 +146,12 @@ def test_tables_of_an_imported_graph_are_filled_by_their_initializer():
         v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, filled.assign(1.0).op)
         session.run(v1.tables_initializer())
         assert session.run(filled) == 1.0
+
+
+def test_the_offset_counts_lines_of_keys_too(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("a\nb\n")
+    line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+    words = tf.lookup.TextFileInitializer(str(path), tf.int64, number, tf.string, line, value_index_offset=5)
+    table = tf.lookup.StaticHashTable(words, "?")
+    assert table.lookup(tf.constant([0, 5, 6], tf.int64)).numpy().tolist() == [b"?", b"a", b"b"]

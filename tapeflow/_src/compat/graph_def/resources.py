@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.namespace import find_public
@@ -145,7 +147,10 @@ def _insert(step: Step, values: list[Any], context: Context) -> Any:
 @handles("LookupTableImportV2", "LookupTableImport")
 def _import(step: Step, values: list[Any], context: Context) -> Any:
     table, keys, rows = values
-    table.replace(keys, rows)
+    if hasattr(table, "replace"):
+        table.replace(keys, rows)
+    else:  # a static table that a program gave, still empty
+        host_effect(lambda k, v: table.begin_with(zip(np.asarray(k).tolist(), np.asarray(v).tolist())), [keys, rows])
     return []
 
 

@@ -367,8 +367,11 @@ class Loader:
                 self._restore_saveable(number, saveable.restore_function)
         for number, node in enumerate(self._nodes):
             children = {child.local_name: child.node_id for child in node.children}
-            filled = number in self._given and not hasattr(self._made[number], "insert")
-            if node.WhichOneof("kind") == "resource" and "_initialize" in children and not filled:
+            if node.WhichOneof("kind") != "resource" or "_initialize" not in children:
+                continue
+            table = self._made[number]
+            filled = number in self._given and not hasattr(table, "insert") and int(table.size()) > 0
+            if not filled:
                 for trace in self._make(children["_initialize"])._saved:
                     trace.library.call(trace.name, trace._captures(), self._resources)
 

@@ -129,7 +129,7 @@ class TextFileInitializer(KeyedDtypes):
 
     def _part(self, line: bytes, number: int, index: int, dtype: Any) -> Any:
         if index == TextFileIndex.LINE_NUMBER:
-            return number
+            return number + self._offset
         part = line
         if index >= 0:
             columns = line.split(self._delimiter.encode())
@@ -167,5 +167,4 @@ class TextFileInitializer(KeyedDtypes):
             lines = lines[: self._vocab_size]
         for number, line in enumerate(lines):
             key = self._part(line, number, self._key_index, self._key_dtype)
-            value = self._part(line, number, self._value_index, self._value_dtype)
-            yield key, value + self._offset if self._value_index == TextFileIndex.LINE_NUMBER else value
+            yield key, self._part(line, number, self._value_index, self._value_dtype)

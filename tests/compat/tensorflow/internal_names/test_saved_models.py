@@ -146,3 +146,24 @@ def test_specs_that_a_library_registered_are_written_by_name():
     message.dict_value.fields["x"].type_spec_value.type_spec_class_name = "test_project.Other"
     with pytest.raises(ValueError, match="No TypeSpec has been registered"):
         coder.decode_proto(message)
+
+
+def test_a_table_that_was_given_empty_is_filled(tmp_path):
+    class Nothing(tf.lookup.KeyValueTensorInitializer):
+        def __init__(self):
+            self._key_dtype, self._value_dtype = tf.string, tf.int64
+
+        key_dtype = property(lambda self: self._key_dtype)
+        value_dtype = property(lambda self: self._value_dtype)
+
+        def initialize(self, table):
+            pass
+
+    module = tf.Module()
+    module.table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([3, 4], tf.int64)), -1
+    )
+    tf.saved_model.save(module, tmp_path)
+    empty = tf.lookup.StaticHashTable(Nothing(), -1)
+    load_partial(tmp_path, {"root.table": (empty, setattr)})
+    assert empty.lookup(tf.constant(["b", "c"])).numpy().tolist() == [4, -1]
