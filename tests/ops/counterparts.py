@@ -324,6 +324,7 @@ others: dict[str, Callable[..., Any]] = {
     "Reshape": np.reshape,
     "ReverseV2": lambda x, axis: np.flip(x, tuple(axis)),
     "ScatterNd": lambda indices, updates, shape: _scatter(np.zeros(shape, updates.dtype), indices, updates, np.add),
+    "CountValues": lambda x, size: np.bincount(x.ravel(), minlength=size)[:size],
     "SearchSorted": _search,
     "SegmentMax": _segments(lambda p: p.max(0), 0),
     "SegmentMin": _segments(lambda p: p.min(0), 0),

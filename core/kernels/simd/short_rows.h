@@ -1,4 +1,4 @@
-// Reductions of many short rows: one result for each, several rows at a time.
+// Reductions of many short rows: one result for each, several rows at a time. Products of long rows, too.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,8 @@ constexpr int64_t kLongestShortRow = 64;
 // NaN.
 template <class T> struct ShortRowKernels {
   using Kernel = void (*)(const T* x, T* y, int64_t rows, int64_t length);
-  Kernel sum, max, min;
+  Kernel sum, max, min, product;
+  T (*product_of_row)(const T* x, int64_t n);  // of any length; that of no elements is 1
 };
 
 template <class T> const ShortRowKernels<T>& short_row_kernels();  // T = float, double

@@ -19,6 +19,11 @@ template <class T> struct Smaller {
   template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
 };
 
+template <class T> struct Times {
+  static constexpr T start = 1;
+  template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return a * b; }
+};
+
 // A row folded into one vector.
 template <class T, class F> TAPEFLOW_INLINE Vector<T> folded(const T* x, int64_t length) {
   constexpr int64_t width = lanes<Vector<T>>;
@@ -75,8 +80,27 @@ template <class T, class F> void reduce(const T* x, T* y, int64_t rows, int64_t 
   store_first(y, folded_rows[0], rows);
 }
 
+// Eight running products hide the latency of a multiplication.
+template <class T> T product_of_row(const T* x, int64_t n) {
+  using V = Vector<T>;
+  constexpr int64_t width = lanes<V>;
+  V running[8];
+  for (V& r : running) r = splat<V>(1);
+  int64_t i = 0;
+  for (; i <= n - 8 * width; i += 8 * width)
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) running[k] *= load(x + i + k * width);
+  for (; i <= n - width; i += width) running[0] *= load(x + i);
+  if (i < n) running[1] *= load_first(x + i, n - i, T(1));
+  for (int half = 4; half > 0; half /= 2)
+    for (int k = 0; k < half; ++k) running[k] *= running[k + half];
+  T product = 1;
+  for (int k = 0; k < width; ++k) product *= running[0][k];
+  return product;
+}
+
 template <class T> constexpr ShortRowKernels<T> make_kernels() {
-  return {reduce<T, Plus<T>>, reduce<T, Larger<T>>, reduce<T, Smaller<T>>};
+  return {reduce<T, Plus<T>>, reduce<T, Larger<T>>, reduce<T, Smaller<T>>, reduce<T, Times<T>>, product_of_row<T>};
 }
 
 }  // namespace

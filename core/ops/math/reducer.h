@@ -214,7 +214,12 @@ template <class C> Steps<C> sum_steps() {
     return generic_steps(C(0), [](C a, C b) { return C(a + b); });
 }
 template <class C> Steps<C> prod_steps() {
-  return generic_steps(C(1), [](C a, C b) { return C(a * b); });
+  if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>)
+    return {C(1), short_row_kernels<C>().product_of_row,
+            [](const C* x, C* y, int64_t n) { vector_kernels<C>().multiply.vv(y, x, y, n); },
+            short_row_kernels<C>().product};
+  else
+    return generic_steps(C(1), [](C a, C b) { return C(a * b); });
 }
 template <class C> C lowest_of() {
   return std::is_floating_point_v<C> ? C(-std::numeric_limits<double>::infinity()) : std::numeric_limits<C>::lowest();

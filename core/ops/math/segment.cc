@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/blocks.h"
+#include "base/scratch.h"
 #include "op/cost.h"
 #include "op/row_structure.h"
 #include "ops/arrays/positions.h"
@@ -394,6 +395,49 @@ Gradient: `dy` goes to the smallest rows; equal ones share it.
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 3.], dtype=float32)>)"));
 
 Tensor sorted_segment_sum(const Tensor& x, const Tensor& ids) { return run(sorted_sum_op, {x, ids}); }
+
+// How often each of the numbers 0, 1, ... below `size` occurs; others are left out. Four tables take turns, so that
+// equal neighbours need not wait for each other.
+constexpr DTypes countable = DTypes(DType::int32) | DType::int64;
+constexpr struct : Keys {
+  Key<int64_t> size = next("size");
+} count_params;
+template <class T> void count_values(const T* values, int64_t n, int64_t* counts, int64_t size) {
+  constexpr int64_t most = 1 << 12;  // beyond, four tables leave the first cache
+  const int64_t tables = size <= most && n > 4 * size ? 4 : 1;
+  Scratch<int64_t> found(tables * size);
+  std::ranges::fill(found, 0);
+  int64_t i = 0;
+  const auto count = [&](T value, int64_t table) {
+    if (uint64_t(value) < uint64_t(size)) ++found[size_t(table * size + int64_t(value))];
+  };
+  if (tables == 4)
+    for (; i <= n - 4; i += 4)
+      for (int64_t k = 0; k < 4; ++k) count(values[i + k], k);
+  for (; i < n; ++i) count(values[i], 0);
+  std::fill(counts, counts + size, 0);
+  for (int64_t t = 0; t < tables; ++t)
+    for (int64_t k = 0; k < size; ++k) counts[k] += found[size_t(t * size + k)];
+}
+const Op& count_values_op = define(Op{
+    .name = "CountValues",
+    .arguments = {tensor("values", countable), integer(count_params.size)},
+    .infer =
+        [](Call& call) {
+          const int64_t size = call.params[count_params.size];
+          if (size < 0)
+            fail(ErrorKind::invalid_argument, "bincount: the number of bins must not be negative; got ", size);
+          call.returns(DType::int64, {size});
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &values = call.in[0], &y = call.out[0];
+          visit<countable.bits>(values.dtype(), [&](auto* p) {
+            count_values(values.data<Pointee<decltype(p)>>(), values.size(), y.mutable_data<int64_t>(), y.size());
+          });
+        },
+    .gradient = Gradient::none,
+});
 
 }  // namespace
 

@@ -206,7 +206,8 @@ def bincount(
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
     if type(arr) is _core.Tensor and weights is None and axis is None and not binary_output and arr.dtype.is_integer:
         length = bin_count_length(arr, minlength, maxlength)
-        return cast(np.bincount(np.asarray(arr).reshape(-1), minlength=length)[:length], as_dtype(dtype))
+        values = arr if arr.dtype in (int32, int64) else cast(arr, int64)
+        return cast(primitives.CountValues(values, length), as_dtype(dtype))
     if weights is not None and binary_output:
         raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
     rows = None
@@ -233,8 +234,8 @@ def bincount(
         dtype = weights.dtype
     length = bin_count_length(values, minlength, maxlength)
     if rows is None and axis is None and weights is None:
-        found = np.bincount(np.asarray(values).ravel().astype(np.int64, copy=False), minlength=length)[:length]
-        return convert_to_tensor(((found > 0) if binary_output else found).astype(as_dtype(dtype).as_numpy_dtype))
+        found = primitives.CountValues(cast(values, int64), length)
+        return cast(found > 0 if binary_output else found, as_dtype(dtype))
     if rows is None and axis == -1 and values.shape.rank == 2:
         row_count = values.shape[0]
         rows = primitives.BroadcastTo(np.arange(row_count)[:, None], values.shape.as_list())
