@@ -49,6 +49,21 @@ template <class T> struct ConvTile {
   bool accumulate;
 };
 
+// One vector of channels along a row of points, lanewise, where points and taps are neighbouring cells:
+//   c[p * c_pixel + n] = sum over i < outer, j < width of a[offset[i] + (p + j) * a_pixel + n] * b[(i * width + j) *
+//   b_step
+//   + n]
+template <class T> struct ConvRow {
+  const T* a;
+  int64_t a_pixel;
+  const int64_t* offset;
+  int64_t outer, width;
+  const T* b;
+  int64_t b_step;
+  T* c;
+  int64_t c_pixel, points, columns;
+};
+
 // The tiles of one instruction set, by rows - 1. convolve_kernel.cc defines them in a namespace per set; convolve.cc
 // chooses.
 template <class T> struct ConvKernels {
@@ -57,6 +72,7 @@ template <class T> struct ConvKernels {
   int lanes;  // numbers in a vector
   int rows;   // largest number of rows that is fast
   Run one_vector[most_rows], two_vectors[most_rows], lanewise[most_rows];
+  void (*row)(const ConvRow<T>&);
 };
 
 namespace baseline {

@@ -287,24 +287,30 @@ template <class T> struct Points {
   int64_t count;
 };
 
+// Calls body(read, write) for each row of a block's points, with the addresses of its first point.
+template <class T, class Body> void for_each_row(const Axes& axes, const Block& block, const Source<T>& source,
+                                                 T* target, int64_t target_pixel, Body&& body) {
+  auto cell = [&](int d, int64_t i) { return axes[d].target_start + (block.first[d] + i) * axes[d].target_step; };
+  for (int64_t n = 0; n < block.images; ++n)
+    for (int64_t i = 0; i < block.count[0]; ++i)
+      for (int64_t j = 0; j < block.count[1]; ++j) {
+        const int64_t row = ((block.image + n) * axes[0].target + cell(0, i)) * axes[1].target + cell(1, j);
+        body(source.origin + n * source.image + i * axes[0].step * source.plane + j * axes[1].step * source.row,
+             target + (row * axes[2].target + cell(2, 0)) * target_pixel);
+      }
+}
+
 template <class T>
 Points<T> points_of(const Axes& axes, const Block& block, const Source<T>& source, T* target, int64_t target_pixel) {
   const int64_t count = block.points();
   Points<T> points{Scratch<const T*>(count), Scratch<T*>(count), count};
-  auto cell = [&](int d, int64_t i) { return axes[d].target_start + (block.first[d] + i) * axes[d].target_step; };
   int64_t at = 0;
-  for (int64_t n = 0; n < block.images; ++n)
-    for (int64_t i = 0; i < block.count[0]; ++i)
-      for (int64_t j = 0; j < block.count[1]; ++j) {
-        const T* read =
-            source.origin + n * source.image + i * axes[0].step * source.plane + j * axes[1].step * source.row;
-        const int64_t row = ((block.image + n) * axes[0].target + cell(0, i)) * axes[1].target + cell(1, j);
-        T* write = target + (row * axes[2].target + cell(2, 0)) * target_pixel;
-        for (int64_t k = 0; k < block.count[2]; ++k, ++at) {
-          points.read[at] = read + k * axes[2].step * source.pixel;
-          points.write[at] = write + k * axes[2].target_step * target_pixel;
-        }
-      }
+  for_each_row(axes, block, source, target, target_pixel, [&](const T* read, T* write) {
+    for (int64_t k = 0; k < block.count[2]; ++k, ++at) {
+      points.read[at] = read + k * axes[2].step * source.pixel;
+      points.write[at] = write + k * axes[2].target_step * target_pixel;
+    }
+  });
   return points;
 }
 

@@ -86,6 +86,69 @@ template <class T, int rows, int vectors, bool lanewise> void run(const ConvTile
   }
 }
 
+// Loads into a register: left alone, the compiler loads a cell anew for each product.
+template <class T> [[gnu::always_inline]] inline Vector<T> load_once(const T* p) {
+  Vector<T> x = load<T>(p);
+#if defined(__x86_64__)
+  __asm__("" : "+v"(x));
+#endif
+  return x;
+}
+
+// Writes the first `columns` numbers of x.
+template <class T> [[gnu::noinline]] void store_part(T* c, const Vector<T>& x, int64_t columns) {
+  for (int64_t n = 0; n < columns; ++n) c[n] = x[n];
+}
+
+// Neighbouring points share cells: each cell that three taps meet is loaded once for the three.
+template <class T, int points> void run_points(const ConvRow<T>& row, const T* a, T* c) {
+  Vector<T> sum[points];
+#pragma GCC unroll 8
+  for (int k = 0; k < points; ++k) sum[k] = Vector<T>{};
+  const T* b = row.b;
+  const int64_t pixel = row.a_pixel, b_step = row.b_step;
+  for (int64_t i = 0; i < row.outer; ++i) {
+    const T* from = a + row.offset[i];
+    int64_t taps = row.width;
+    for (; taps >= 3; taps -= 3, b += 3 * b_step, from += 3 * pixel) {
+      const Vector<T> first = load<T>(b), second = load<T>(b + b_step), third = load<T>(b + 2 * b_step);
+      const T* cell = from;
+#pragma GCC unroll 10
+      for (int k = 0; k < points + 2; ++k, cell += pixel) {
+        const Vector<T> x = load_once<T>(cell);
+        if (k < points) sum[k] += x * first;
+        if (k >= 1 && k <= points) sum[k - 1] += x * second;
+        if (k >= 2) sum[k - 2] += x * third;
+      }
+    }
+    for (; taps > 0; --taps, b += b_step, from += pixel) {
+      const Vector<T> only = load<T>(b);
+      const T* cell = from;
+#pragma GCC unroll 8
+      for (int k = 0; k < points; ++k, cell += pixel) sum[k] += load<T>(cell) * only;
+    }
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < points; ++k, c += row.c_pixel) {
+    const Vector<T> y = sum[k];
+    if (row.columns == lanes<T>)
+      store<T>(c, y);
+    else
+      store_part<T>(c, y, row.columns);
+  }
+}
+
+template <class T> void run_row(const ConvRow<T>& row) {
+  const T* a = row.a;
+  T* c = row.c;
+  int64_t left = row.points;
+  const auto step = [&](int64_t points) { a += points * row.a_pixel, c += points * row.c_pixel, left -= points; };
+  for (; left >= 8; step(8)) run_points<T, 8>(row, a, c);
+  if (left >= 4) run_points<T, 4>(row, a, c), step(4);
+  if (left >= 2) run_points<T, 2>(row, a, c), step(2);
+  if (left >= 1) run_points<T, 1>(row, a, c);
+}
+
 template <class T, int vectors, bool lanewise, int... r> void fill(typename ConvKernels<T>::Run* table) {
   int row = 0;
   ((table[row++] = run<T, r, vectors, lanewise>), ...);
@@ -98,6 +161,7 @@ template <class T> ConvKernels<T> all() {
   fill<T, 1, false, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10>(kernels.one_vector);
   fill<T, 2, false, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10>(kernels.two_vectors);
   fill<T, 1, true, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10>(kernels.lanewise);
+  kernels.row = run_row<T>;
   return kernels;
 }
 

@@ -5,6 +5,37 @@ namespace tapeflow {
 using namespace convolution;
 namespace {
 
+// Whether the points of a row, and the taps that each meets, are neighbouring cells.
+bool in_neighbouring_cells(const Axis& axis) {
+  bool taps = !axis.offset.empty() && axis.step == 1;
+  for (size_t k = 1; k < axis.offset.size(); ++k) taps = taps && axis.offset[k] == axis.offset[k - 1] + 1;
+  return taps;
+}
+
+// The block row by row, where in_neighbouring_cells(axes[2]); `packed` has `pixel` numbers for each tap.
+template <class T> void correlate_rows(const Axes& axes, const Block& block, const Source<T>& inside, const T* packed,
+                                       int64_t pixel, T* target, int64_t channels) {
+  const ConvKernels<T>& kernel = kernels<T>();
+  const Offsets offsets = tap_offsets(axes, inside, false);
+  ConvRow<T> row{};
+  row.a_pixel = inside.pixel;
+  row.offset = offsets.data();
+  row.outer = int64_t(offsets.size());
+  row.width = int64_t(axes[2].tap.size());
+  row.b_step = pixel;
+  row.c_pixel = axes[2].target_step * channels;
+  row.points = block.count[2];
+  for_each_row(axes, block, inside, target, channels, [&](const T* read, T* write) {
+    for (int64_t c = 0; c < channels; c += kernel.lanes) {
+      row.a = read + c;
+      row.b = packed + c;
+      row.c = write + c;
+      row.columns = std::min<int64_t>(kernel.lanes, channels - c);
+      kernel.row(row);
+    }
+  });
+}
+
 // target[point, c] = sum over taps of source[point, tap, c] * filter[tap, c], the source's channels taken `repeat`
 // times each; neighbouring runs of `fold` channels are then added into one of the target.
 template <class T> void correlate_lanewise(const ConvGeometry& g, const Axes& axes, const T* source,
@@ -32,6 +63,11 @@ template <class T> void correlate_lanewise(const ConvGeometry& g, const Axes& ax
       const Block block = blocks[item];
       const Source<T> inside = taps > 0 ? surround(axes, block, source, source_channels, {repeat, 1, 1, pixel})
                                         : Source<T>{source, 0, 0, 0, 0};
+      if (taps > 0 && fold == 1 && in_neighbouring_cells(axes[2])) {
+        correlate_rows(axes, block, inside, packed, pixel, target, channels);
+        if (epilogue) run_epilogue_on_block(axes, block, channels, *epilogue);
+        continue;
+      }
       Offsets offsets;
       if (taps > 0) offsets = tap_offsets(axes, inside, true);
       const Points<T> points = points_of(axes, block, inside, target, channels / fold);
