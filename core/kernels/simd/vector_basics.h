@@ -356,8 +356,13 @@ template <class V> TAPEFLOW_INLINE V scale(V y, V n, V x, Element<V> least) {
     return (V)_mm512_maskz_scalef_pd(mask, (__m512d)y, (__m512d)n);
   }
 #else
-  V half = (n * Element<V>(0.5) + rounder<V>)-rounder<V>;
-  y = y * power_of_two(half) * power_of_two(n - half);
+  // In two steps: one that stays among normal numbers, and 2^±shift, which rounds, vanishes or overflows.
+  constexpr int shift = sizeof(Element<V>) == 4 ? 40 : 140;  // no n is below -166 and -1162
+  constexpr auto small = Element<V>(sizeof(Element<V>) == 4 ? 0x1p-40 : 0x1p-140);
+  auto down = n < Element<V>(0);
+  V biased =
+      n + (down ? splat<V>(biased_rounder<V> + Element<V>(shift)) : splat<V>(biased_rounder<V> - Element<V>(shift)));
+  y = y * (V)(bits(biased) << C<V>::mantissa_bits) * (down ? splat<V>(small) : splat<V>(1 / small));
   return x < least ? V{} : y;
 #endif
 }
