@@ -59,14 +59,19 @@ def name_of_variable(source: Any, frames: list[FrameType]) -> str:
     return f"the variable made at line {made[1]}" if made else "a tensor"
 
 
+def rate_now(optimizer: Any) -> float | None:
+    """The learning rate of an optimizer at its present step, if it tells."""
+    rate = getattr(optimizer, "learning_rate", getattr(optimizer, "_learning_rate", None))
+    try:
+        return float(rate)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
 def learning_rate_of(optimizer: Any, frames: list[FrameType]) -> tuple[float | None, tuple[str, int] | None]:
     """The learning rate and the line that set it: of an optimizer, else of a number with such a name."""
     if optimizer is not None:
-        rate = getattr(optimizer, "learning_rate", getattr(optimizer, "_learning_rate", None))
-        try:
-            rate = float(rate)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            rate = None
+        rate = rate_now(optimizer)
         for named in names_of(optimizer, frames):
             if (line := bound_at(named)) is not None:
                 return rate, (named.file, line)

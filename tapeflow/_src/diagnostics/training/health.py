@@ -36,6 +36,7 @@ class Course:
         self.saturating: dict[int, tuple[str, str, tuple[str, int]]] = {}  # by number: operation, activation, line
         self.learning_rate_place: tuple[str, int] | None = None
         self.learning_rate: float | None = None
+        self.last_rate: float | None = None  # in the last step that was looked at
         self.applied: set[int] = set()  # the variables that optimizers changed, by id
         self.changed_at: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
         self.astray: dict[tuple[int, int], int] = {}  # steps in which one variable moved by the gradient of another
@@ -117,6 +118,7 @@ class Course:
         stays_high = len(finite) >= FEWEST_STEPS and high and steeper
         swings = _swings(finite) if len(finite) >= 20 else False
         leaps = self._leaps(finite)
+        stays_high = stays_high or (min(tail) > 2 * (first + 1e-6) and self._has_collapsed())
         if grows or stays_high or swings or leaps:
             shape = "grows" if grows or stays_high else "swings to and fro without falling"
             if leaps and not (grows or stays_high or swings):
@@ -225,6 +227,11 @@ class Course:
                 )
                 return
 
+    def _has_collapsed(self) -> bool:
+        """Whether the first steps led to where all gradients are exactly zero."""
+        dense = [v for v in self.variables.values() if not v.sparse]
+        return bool(dense) and all(FEWEST_STEPS <= v.zero_run < v.calls and v.calls - v.zero_run <= 5 for v in dense)
+
     def _leaps(self, losses: list[float]) -> float:
         """By how much the first steps made random weights larger, if the loss then jumped; else 0."""
         grown = sorted(v.growth for v in self.variables.values() if len(v.shape) >= 2 and not v.sparse)
@@ -247,7 +254,9 @@ class Course:
             yield self._low_rate(float(max(ratios)), float(first), float(last))
 
     def _warms_up(self) -> bool:
-        """Whether the steps still grow, and more than the gradients do: the learning rate is on its way up."""
+        """Whether the learning rate is on its way up, or the steps still grow more than the gradients do."""
+        if self.last_rate is not None and self.learning_rate is not None and self.last_rate > 1.1 * self.learning_rate:
+            return True
         growing = []
         for v in self.variables.values():
             quarter = min(len(v.update_ratios), len(v.norms)) // 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
 from tapeflow._src.diagnostics.finding import Finding
@@ -32,7 +32,7 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
     if goal is None:
         return
     terms = list(_terms(flow, known(goal)))
-    for step, sign, root, weighted in terms:
+    for step, sign, root, weighted, chosen in terms:
         name = step.short_name
         if name.startswith("sigmoid_cross") and any(constant(flow, v) is not None for v in step.inputs):
             continue  # all labels are the same: the game of a generator and a discriminator
@@ -41,7 +41,7 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
             wrong, what = True, "a log-likelihood, which is to be large, stands in the loss without a minus"
         elif name in _ERRORS or _is_squared_error(flow, step):
             wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
-        elif name in _LIKELIHOODS and _is_likelihood(flow, step, root is not None):
+        elif name in _LIKELIHOODS and _is_likelihood(flow, step, root is not None or chosen):
             wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
         else:
             continue
@@ -72,14 +72,23 @@ def is_error(flow: Flow, goal: Any) -> bool:
     return bool(errors) and all(errors)
 
 
-def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool]]:
-    """Each operation that is a term of the target, its sign, the last factor or minus on the way to it, and whether
-    each example has a factor of its own, such as a reward.
-    """
-    stack: list[tuple[int, int, Step | None, bool]] = [(goal, 1, None, False)]
+class Term(NamedTuple):
+    """A value that stands in the target with a sign."""
+
+    value: int
+    sign: int
+    root: Step | None  # the last factor or minus on the way to it
+    weighted: bool  # each example has a factor of its own, such as a reward
+    chosen: bool  # positions, such as labels, choose its elements
+
+
+def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool, bool]]:
+    """Each operation that is a term of the target, with the facts of the term."""
+    stack = [Term(goal, 1, None, False, False)]
     seen: set[tuple[int, int]] = set()
     while stack:
-        value, sign, root, weighted = stack.pop()
+        term = stack.pop()
+        value, sign, root, weighted, chosen = term
         if (value, sign) in seen or len(seen) > 500:
             continue
         seen.add((value, sign))
@@ -88,21 +97,36 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool
             continue
         name = step.short_name
         if name in _SUMS:
-            stack += [(v, sign, root, weighted) for v in step.inputs]
+            stack += [term._replace(value=v) for v in step.inputs]
         elif name in ("subtract", "sub") and len(step.inputs) == 2 and not _is_error(flow, step):
-            stack += [(step.inputs[0], sign, root, weighted), (step.inputs[1], -sign, root, weighted)]
+            stack += [term._replace(value=step.inputs[0]), term._replace(value=step.inputs[1], sign=-sign)]
         elif name in ("negative", "neg"):
-            stack.append((step.inputs[0], -sign, step, weighted))
+            stack.append(term._replace(value=step.inputs[0], sign=-sign, root=step))
         elif name in ("multiply", "mul", *DIVISIONS) and len(step.inputs) == 2:
-            yield step, sign, root, weighted
+            yield step, sign, root, weighted, chosen
             for value, other in ((step.inputs[0], step.inputs[1]), (step.inputs[1], step.inputs[0])):
                 factor = _sign_of(flow, other)
                 if factor is not None and not _is_constant(flow, value):
-                    stack.append((value, sign * factor, step, weighted or constant(flow, other) is None))
+                    own = weighted or constant(flow, other) is None
+                    stack.append(Term(value, sign * factor, step, own, chosen))
         elif (moves_elements(step) or name in _REDUCES) and step.inputs:
-            stack.append((step.inputs[-1] if name == "where" else step.inputs[0], sign, root, weighted))
+            chosen = chosen or name in primitives.indexing_functions
+            if chosen and _is_reward(flow, root):
+                continue
+            stack.append(Term(step.inputs[-1] if name == "where" else step.inputs[0], sign, root, weighted, chosen))
         else:
-            yield step, sign, root, weighted
+            yield step, sign, root, weighted, chosen
+
+
+def _is_reward(flow: Flow, factor: Step | None) -> bool:
+    """Whether each chosen element has a factor of its own that is no mask: a reward is to be large, a cost small."""
+    if factor is None or len(factor.inputs) != 2:
+        return False
+    for value in factor.inputs:
+        about = flow.leaves.get(value, (None, False))[0]
+        if about is not None and about[1] > 1:
+            return not {number_of(about), number_of(about, last=True)} <= {0.0, 1.0}
+    return False
 
 
 def _is_constant(flow: Flow, value: int) -> bool:

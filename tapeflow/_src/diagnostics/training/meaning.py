@@ -9,6 +9,7 @@ from typing import Any
 
 from tapeflow._src.diagnostics.finding import Finding, source_text
 from tapeflow._src.diagnostics.flow import Flow, Step, known
+from tapeflow._src.diagnostics.program import is_literal
 from tapeflow._src.diagnostics.training.activations import (
     DIVISIONS,
     NO_LAYERS,
@@ -142,7 +143,7 @@ def _double_softmax(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Findi
     name = step.short_name if step.short_name in _LOGIT_LOSSES else activation_of(flow, step)
     if name is None or name not in _LOGIT_LOSSES | _SOFTMAXES:
         return
-    for value in step.inputs:
+    for value in step.inputs[:1]:  # the logits; labels may well be the results of a softmax
         made = _source_of(flow, value)
         if made is None or made is step:
             continue
@@ -192,7 +193,8 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
             stack.append((step.inputs[0], means, numbers * factor, division or step))
         elif name in ("multiply", "mul") and (factor or constant(flow, step.inputs[0])):
             number = factor or constant(flow, step.inputs[0]) or 1.0
-            stack.append((step.inputs[0 if factor else 1], means, numbers / number, division or step))
+            if not is_literal(*step.place, (number, number), 1):  # else it is the weight of a term
+                stack.append((step.inputs[0 if factor else 1], means, numbers / number, division or step))
         elif division is not None and step.output_shapes and step.output_shapes[0]:
             yield from _too_small(step.output_shapes[0], means, numbers, division)
 

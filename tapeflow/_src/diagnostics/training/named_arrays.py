@@ -13,7 +13,7 @@ _LOOKED_AT = 4096  # elements of an array
 
 
 class Held(NamedTuple):
-    """A value behind a name: how many rows it has if it is an array, and how many different numbers begin it."""
+    """A value behind a name: its rows if it is an array or list, and how many different numbers begin it."""
 
     rows: int | None
     distinct: int
@@ -42,6 +42,8 @@ class NamedArrays:
 def _held(value: Any) -> Held:
     if _core.is_tensor(value) and not _core.is_symbolic(value) and value.shape.rank:
         value = value.numpy()
+    if isinstance(value, list | tuple):
+        return Held(len(value), 0)
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         return Held(None, 0)
     numeric = value.dtype.kind in "iufb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.training import shuffled_data
@@ -38,12 +38,31 @@ def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
             if not (isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and inner.args):
                 continue
             data = inner.args[0]
-            if _is_shuffled(tree, data) or _is_bound_in(loop, data):
+            if _is_shuffled(tree, data) or _is_bound_in(loop, data) or not _trains_with(loop, node):
                 continue
             yield _repeated(file, node.lineno, f"next(iter({ast.unparse(data)}))", data)
 
 
-_TRAINS = re.compile(r"GradientTape|\.gradient\(|apply_gradients|train_on_batch|train_step|\.minimize\(|\bstep\(")
+def _trains_with(loop: ast.For | ast.While, batch: ast.Call) -> bool:
+    """Whether a batch goes into a training step of a loop: into the block of a tape, or into a call that trains."""
+    statements = [n for n in ast.walk(loop) if isinstance(n, ast.Assign | ast.Expr | ast.AugAssign | ast.Return)]
+    own = next((s for s in statements if any(n is batch for n in ast.walk(s))), None)
+    if not isinstance(own, ast.Assign):
+        return own is None or _TRAINS.search(ast.unparse(own)) is not None
+    names = _names(own.targets)
+    for statement in sorted(statements, key=lambda s: s.lineno):  # what is made of it
+        if isinstance(statement, ast.Assign) and names & _names([statement.value]):
+            names |= _names(statement.targets)
+    blocks = [n for n in ast.walk(loop) if isinstance(n, ast.With) and "GradientTape" in ast.unparse(n.items[0])]
+    calls = [n for n in ast.walk(loop) if isinstance(n, ast.Call) and _TRAINS.search(f"{ast.unparse(n.func)}(")]
+    return any(names & _names([n]) for n in (*blocks, *calls))
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+_TRAINS = re.compile(r"GradientTape|gradient|train|\.minimize\(|step\(|fit\(|update|learn|optimi[sz]e")
 
 
 def _first_of_each(tree: ast.AST, file: str) -> Iterator[Finding]:
@@ -139,23 +158,29 @@ _PIXELS = re.compile(r"im(age|g)|pixel|frame|photo|pict|digit|^x$|^x_|^data$|^xs
 _NO_PIXELS = re.compile(r"mask|label|seg|len|num|size|shape|count|total|step", re.IGNORECASE)
 
 
-def _is_pixels(value: ast.expr, held: dict[str, Held]) -> bool:
-    """Whether an expression holds the values of images: not a number, nor a mask of two values."""
+def _is_pixels(value: ast.expr, held: dict[str, Held], rebound: set[str]) -> bool:
+    """Whether an expression holds the values of images: not a number, nor a mask of two values.
+
+    What is `held` by a name that the division is bound to is the quotient.
+    """
     names = [n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id not in ("np", "tf")]
     if _NO_PIXELS.search(ast.unparse(value)) or not names:
         return False
     seen = held.get(names[0])
-    if seen is not None and isinstance(value, ast.Name):
+    if seen is not None and isinstance(value, ast.Name) and names[0] not in rebound:
         return seen.rows is not None and seen.distinct > 2
     return _PIXELS.search(names[0]) is not None
 
 
 def _integer_pixels(tree: ast.AST, file: str, held: dict[str, Held]) -> Iterator[Finding]:
     """`images // 255`: all zeros but for the largest value."""
+    bound = [s for s in ast.walk(tree) if isinstance(s, ast.Assign) and "//" in ast.unparse(s.value)]
     for node in ast.walk(tree):
+        targets = [t for s in bound if any(n is node for n in ast.walk(s.value)) for t in s.targets]
+        rebound = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
         if (
             isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.right, ast.Constant)
-            and node.right.value in (127, 128, 255, 256, 127.5, 255.0) and _is_pixels(node.left, held)
+            and node.right.value in (127, 128, 255, 256, 127.5, 255.0) and _is_pixels(node.left, held, rebound)
         ):  # fmt: skip
             yield Finding(
                 "integer-division",

@@ -16,7 +16,13 @@ from tapeflow._src.diagnostics.training.health import Course
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.loss_sign import is_error
 from tapeflow._src.diagnostics.training.variable_health import VariableHealth
-from tapeflow._src.diagnostics.variable_names import learning_rate_of, made_at, name_of_variable, variable_behind
+from tapeflow._src.diagnostics.variable_names import (
+    learning_rate_of,
+    made_at,
+    name_of_variable,
+    rate_now,
+    variable_behind,
+)
 
 _SATURATING = {"sigmoid": (0.01, 0.99), "tanh": (-0.99, 0.99)}
 _SUMS = ("add", "bias_add", "addv2", "add_v2", "add_n", "subtract", "sub")
@@ -91,6 +97,8 @@ class StepValues:
         if course.learning_rate_place is None and len(course.losses) in (1, 3):
             optimizer = self._applied.optimizer_of([variable_behind(row.source) for row in rows])
             course.learning_rate, course.learning_rate_place = learning_rate_of(optimizer, frames)
+        elif course.learning_rate is not None:
+            course.last_rate = rate_now(self._applied.optimizer_of([variable_behind(row.source) for row in rows]))
         total = 0.0
         for source, gradient, value, sparse in rows:
             variable = variable_behind(source)

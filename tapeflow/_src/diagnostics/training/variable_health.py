@@ -42,7 +42,7 @@ class VariableHealth:
         self.changed = 0
         self.weight_norm = 0.0
         self.first_influence = 0.0  # the norms of the first gradient and of usual weights, multiplied
-        self.first_ratio = 0.0  # the norm of the first gradient by that of the first value
+        self.first_ratio = 0.0  # the norm of the first gradient by that of the first value, or of usual weights
         self.activation: tuple[str, str, int] | None = None  # the next activation behind it, and its line
         self.silent_units: float | None = None  # the share of its results that were zero or below in the first step
         self.index: int | None = None  # on the first tape
@@ -71,7 +71,7 @@ class VariableHealth:
         if self.calls == 1:
             size = self.norms[-1] * math.sqrt(g.size)
             self.first_influence = size * max(self.weight_norm, _usual_norm(self.shape))
-            self.first_ratio = size / max(self.weight_norm, 1e-12)
+            self.first_ratio = size / max(self.weight_norm, _usual_norm(self.shape), 1e-12)
         zeros = g.size - np.count_nonzero(g)
         self.zeros = zeros / g.size if g.size else 0.0
         self.zero_steps += bool(zeros == g.size)
