@@ -1,5 +1,6 @@
 """Errors of Python functions inside a computation: TensorFlow's classes, and the functions' own."""
 
+import numpy as np
 import pytest
 
 import tapeflow as tf
@@ -57,3 +58,35 @@ def test_a_tensor_given_twice_to_one_composition_gets_the_sum_of_both_gradients(
         tape.watch(values)
         total = tf.reduce_sum(add(tf.SparseTensor([[0, 1], [2, 3], [2, 4]], values, [3, 5])).values)
     assert tape.gradient(total, values).numpy().tolist() == [2.0, 2.0, 2.0]
+
+
+def test_composite_tensors_go_in_and_out():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    spec = tf.RaggedTensorSpec([None, None], tf.float32)
+
+    def doubled(rows):
+        return rows + tf.py_function(lambda r: 2.0 * r, [rows], spec)
+
+    for function in (doubled, tf.function(doubled)):
+        assert function(x).to_list() == [[3.0, 6.0], [9.0]]
+    total, rows = tf.py_function(lambda r: (tf.reduce_sum(r), r), [x], [tf.float32, spec])
+    assert total == 6.0 and rows.to_list() == x.to_list()
+    sparse = tf.py_function(tf.sparse.from_dense, [[[0.0, 5.0]]], tf.SparseTensorSpec([None, None], tf.float32))
+    np.testing.assert_array_equal(tf.sparse.to_dense(sparse), [[0.0, 5.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="which did not match Tout"):
+        tf.py_function(lambda r: r, [[[1.0]]], [spec])
+
+
+def test_gradients_pass_ragged_values():
+    values = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        rows = tf.RaggedTensor.from_row_lengths(values, [2, 1])
+        y = tf.py_function(lambda r: tf.reduce_sum(r * r), [rows], tf.float32)
+    np.testing.assert_array_equal(tape.gradient(y, values), [2.0, 4.0, 6.0])
+
+
+def test_functions_must_be_callable():
+    for call in (tf.py_function, tf.numpy_function):
+        with pytest.raises(ValueError, match="callable"):
+            call(tf.constant(1), [1], tf.int32)

@@ -13,6 +13,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import (
     InvalidArgumentError,
@@ -23,6 +24,7 @@ from tapeflow._src.types.errors import (
     UnknownError,
 )
 from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec
 
 
 class GradientCall(NamedTuple):
@@ -93,6 +95,9 @@ def _call_in_graph(run: Callable[[list[Any]], Any], inputs: list[Any], types: An
     else:
         dtypes, shapes = [dtype for dtype, _ in specs], [shape for _, shape in specs]
         found = _core.call_python(run_flat, inputs, dtypes, shapes, None, True)
+    graph = _core.current_graph()
+    if not specs and graph is not None and graph.graph_mode:
+        return graph.operation_at(graph.node_count - 1)
     return found if several else found[0]
 
 
@@ -156,6 +161,11 @@ def py_function(
     """
     if func is None:
         return functools.partial(_decorated, py_function, Tout)
+    _require_callable(func, "py_function")
+    if any(isinstance(x, CompositeTensor) for x in inp) or any(
+        isinstance(t, TypeSpec) for t in (Tout if isinstance(Tout, list | tuple) else [Tout])
+    ):
+        return _call_with_specs(func, inp, Tout)
 
     def convert(value: Any, dtype: Any) -> Any:
         if _core.is_tensor(value) and value.dtype != dtype:
@@ -171,6 +181,41 @@ def py_function(
 
     inputs = [convert_to_tensor(x) for x in inp]
     return _call_in_graph(run, inputs, Tout, True) if _core.is_tracing() else run(inputs)
+
+
+def _require_callable(func: Any, who: str) -> None:
+    if not callable(func):
+        raise ValueError(f"{who}: `func` must be a callable; got {func!r}")
+
+
+def _call_with_specs(func: Callable[..., Any], inp: Any, types: Any) -> Any:
+    """`py_function` with ragged, sparse or other composite tensors among its arguments or promised results."""
+    several = isinstance(types, list | tuple)
+    specs = [t if isinstance(t, TypeSpec) else TensorSpec(None, t) for t in (types if several else [types])]
+
+    def run(*tensors: Any) -> list[Any]:
+        result = func(*nest.pack_sequence_as(list(inp), list(tensors), expand_composites=True))
+        values = list(result) if isinstance(result, list | tuple) else [] if several and result is None else [result]
+        values = [convert_to_tensor(v) if isinstance(spec, TensorSpec) and not isinstance(v, CompositeTensor) else v
+                  for v, spec in zip(values, specs)]  # fmt: skip
+        if len(values) != len(specs) or not all(spec.is_compatible_with(v) for v, spec in zip(values, specs)):
+            raise InvalidArgumentError.of(
+                f"py_function: func={func} returned {result!r}, which did not match Tout={types!r}."
+            )
+        return [tensor for v, spec in zip(values, specs) for tensor in spec._to_tensor_list(v)]
+
+    parts: list[list[Any]] = [spec._flat_tensor_specs for spec in specs]
+    leaves = nest.flatten(list(inp), expand_composites=True)
+    found: Any = py_function(run, leaves, [part.dtype for flat in parts for part in flat])
+    if not specs:
+        return found
+    results, flat_results = [], iter(found)
+    for spec, flat in zip(specs, parts):
+        tensors = [next(flat_results) for _ in flat]
+        for tensor, part in zip(tensors, flat):
+            tensor.set_shape(part.shape)
+        results.append(spec._from_tensor_list(tensors))
+    return results if several else results[0]
 
 
 def _decorated(function: Callable[..., Any], types: Any, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,6 +238,7 @@ def numpy_function(
     """
     if func is None:
         return functools.partial(_decorated, numpy_function, Tout)
+    _require_callable(func, "numpy_function")
 
     in_graph = _core.is_tracing()
 

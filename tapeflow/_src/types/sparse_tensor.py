@@ -132,6 +132,8 @@ class SparseTensor(ValuesTensor):
     def __mul__(self, other: Any) -> SparseTensor:
         return _product_by_name["multiply"](self, other)
 
+    __rmul__ = __mul__
+
     def __truediv__(self, other: Any) -> SparseTensor:
         return _product_by_name["divide"](self, other)
 

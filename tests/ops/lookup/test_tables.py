@@ -155,3 +155,43 @@ def test_the_offset_counts_lines_of_keys_too(tmp_path):
     words = tf.lookup.TextFileInitializer(str(path), tf.int64, number, tf.string, line, value_index_offset=5)
     table = tf.lookup.StaticHashTable(words, "?")
     assert table.lookup(tf.constant([0, 5, 6], tf.int64)).numpy().tolist() == [b"?", b"a", b"b"]
+
+
+def test_a_vocabulary_without_words_has_buckets_only():
+    table = tf.lookup.StaticVocabularyTable(None, 5)
+    np.testing.assert_array_equal(table.lookup(tf.constant(["brain", "salad", "surgery"])), [3, 1, 4])
+    assert table.size() == 5 and table.key_dtype == tf.string and table.resource_handle is None
+
+
+def test_keys_may_be_vectors():
+    table = tf.lookup.experimental.DenseHashTable(
+        tf.int64, tf.int64, default_value=-1, empty_key=[0, 3], deleted_key=[-1, -1]
+    )
+    table.insert(tf.constant([[0, 1], [1, 2]], tf.int64), tf.constant([10, 11], tf.int64))
+    table.remove(tf.constant([[1, 2], [7, 8]], tf.int64))
+    np.testing.assert_array_equal(table.lookup(tf.constant([[0, 1], [1, 2]], tf.int64)), [10, -1])
+    np.testing.assert_array_equal(table.export()[0], [[0, 1]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected key shape"):
+        table.lookup(tf.constant([1, 2, 3], tf.int64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="empty_key"):
+        table.insert(tf.constant([[0, 3]], tf.int64), tf.constant([1], tf.int64))
+
+
+def test_what_tables_refuse():
+    dense = tf.lookup.experimental.DenseHashTable
+    for given, message in [
+        ({"empty_key": 1, "deleted_key": [1, 2]}, "same shape"),
+        ({"empty_key": 1, "deleted_key": 1}, "cannot be equal"),
+        ({"empty_key": 1, "deleted_key": 2, "initial_num_buckets": 12}, "power of 2"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            dense(tf.int64, tf.int64, -1, **given)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a vector"):
+        tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, [[-1, -1]])
+    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, [-1, -1])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"Expected shape \[2\] or \[1,2\] for default value, got \[3\]"
+    ):
+        table.lookup(tf.constant(["a"]), tf.constant([1, 2, 3], tf.int64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one shape"):
+        tf.lookup.KeyValueTensorInitializer(["a"], [1, 2])

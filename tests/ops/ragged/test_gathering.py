@@ -119,3 +119,38 @@ def test_partitions_that_do_not_fit_are_refused():
             tf.dynamic_partition([1, rows], [0, 1], 2)
         with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)):
             tf.gather_nd([1, rows], [[0]])
+
+
+@pytest.mark.parametrize(
+    ("params_shape", "indices_shape", "axis", "batch_dims"),
+    [
+        ([3, 4], [2, 5], 1, 0),
+        ([7, 3, 5], [4, 2], 2, 0),
+        ([3, 4, 5, 6], [2, 1, 7], 1, 0),
+        ([4, 3, 2, 3], [2, 3, 2], 3, 0),
+        ([7, 3, 6], [7, 5, 4, 2], 1, 1),
+        ([2, 3, 6], [2], 2, 1),
+        ([2, 3, 6, 7], [2, 3], 3, 1),
+        ([2, 3, 6], [2, 3], 2, 2),
+        ([2, 3, 6], [2, 3, 4], 2, 2),
+    ],
+)
+def test_gather_agrees_with_dense_tensors(params_shape, indices_shape, axis, batch_dims):
+    generator = np.random.default_rng(3)
+    params = tf.constant(generator.random(params_shape))
+    indices = tf.constant(generator.integers(0, params_shape[axis], indices_shape))
+    expected = tf.gather(params, indices, axis=axis, batch_dims=batch_dims)
+    for p in [params] + [tf.RaggedTensor.from_tensor(params, ragged_rank=r) for r in range(1, len(params_shape))]:
+        for i in [indices] + [
+            tf.RaggedTensor.from_tensor(indices, ragged_rank=r) for r in range(1, len(indices_shape))
+        ]:
+            found = tf.gather(p, i, axis=axis, batch_dims=batch_dims)
+            found = found.to_tensor() if isinstance(found, tf.RaggedTensor) else found
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_positions_of_each_batch_along_a_later_axis():
+    params = tf.ragged.constant([[["a", "b", "c"], ["d", "e"]], [["f", "g"]]])
+    assert tf.gather(params, [1, 0], axis=2, batch_dims=1).to_list() == [[b"b", b"e"], [b"f"]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 5 is not in \[0, 2\)"):
+        tf.gather(params, [0, 5])

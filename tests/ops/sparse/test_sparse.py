@@ -356,3 +356,8 @@ def test_merge_of_ids_and_values():
         tf.compat.v1.sparse_merge(ids, values, [4])
     with pytest.raises(ValueError, match="equal lengths"):
         tf.compat.v1.sparse_merge([ids], values, [4, 4])
+
+
+def test_a_dense_factor_on_the_left():
+    product = tf.constant([2.0, 3.0]) * tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
+    np.testing.assert_array_equal(tf.sparse.to_dense(product), [[2.0, 0.0], [0.0, 6.0]])

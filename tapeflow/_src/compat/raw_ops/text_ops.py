@@ -139,7 +139,7 @@ def _counted(values: Any, rows: Any, row_count: Any, size: Any, weights: Any, bi
         n, length = int(row_count), int(size)
         given = primitives.Reshape(weights, [-1]) if weights.shape.num_elements() else None
         numbers = cast(primitives.Reshape(values, [-1]), "int64")
-        found = segments.count_bins(numbers, rows, n, given, length, binary, weights.dtype)
+        found = segments.count_bins(numbers, cast(rows, "int64"), n, given, length, binary, weights.dtype)
         return [primitives.Reshape(found, [n, length] if matrix else [length])]
 
     given = [values, rows, row_count, size, weights]

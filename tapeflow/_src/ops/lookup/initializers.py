@@ -51,7 +51,7 @@ class KeyValueTensorInitializer:
         self._keys = convert_to_tensor(keys, key_dtype)
         self._values = convert_to_tensor(values, value_dtype)
         if self._keys.shape != self._values.shape:
-            raise ValueError(
+            raise InvalidArgumentError.of(
                 f"KeyValueTensorInitializer: keys and values must have one shape; got {self._keys.shape} and "
                 f"{self._values.shape}"
             )
@@ -110,7 +110,12 @@ class TextFileInitializer(KeyedDtypes):
         name: str | None = None,
         value_index_offset: int = 0,
     ) -> None:
-        if (_core.is_tensor(filename) and filename.dtype != string) or not filename:
+        if _core.is_tensor(filename):
+            if filename.dtype != string:
+                raise ValueError(f"`filename` argument required for tables must be a string; got {filename!r}")
+            if filename.shape.rank not in (0, None):
+                raise InvalidArgumentError.of(f"TextFileInitializer: filename must be a scalar; got {filename.shape}")
+        elif not filename:
             raise ValueError(f"`filename` argument required for tables; got {filename!r}")
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
         for what, index, dtype in (("key", key_index, self._key_dtype), ("value", value_index, self._value_dtype)):
@@ -126,6 +131,13 @@ class TextFileInitializer(KeyedDtypes):
                 )
         self._filename, self._delimiter, self._vocab_size = filename, delimiter, vocab_size
         self._key_index, self._value_index, self._offset = key_index, value_index, value_index_offset
+
+    @property
+    def _shared_name(self) -> str:
+        """The name by which tables of one file and the same columns are known."""
+        size = "" if self._vocab_size is None else f"{self._vocab_size}_"
+        offset = f"_{self._offset}" if self._offset else ""
+        return f"hash_table_{file_name(self._filename)}_{size}{self._key_index}_{self._value_index}{offset}"
 
     def _part(self, line: bytes, number: int, index: int, dtype: Any) -> Any:
         if index == TextFileIndex.LINE_NUMBER:

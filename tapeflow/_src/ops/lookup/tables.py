@@ -163,6 +163,10 @@ def _text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
+def _dims(shape: Any) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
 def _filled(values: list[Any], dtype: Any, shape: Any) -> Any:
     array = np.empty(len(values), dtype=object)
     if dtype == string:
@@ -206,7 +210,8 @@ class StaticVocabularyTable(LookupInterface):
     ) -> None:
         if num_oov_buckets <= 0:
             raise ValueError(f"`num_oov_buckets` must be > 0; use StaticHashTable instead; got {num_oov_buckets}")
-        wanted = initializer.key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
+        own = string if initializer is None else initializer.key_dtype
+        wanted = own if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
         if initializer is not None and initializer.value_dtype != int64:
             raise TypeError(f"Invalid `value_dtype`, expected {int64!r} but got {initializer.value_dtype!r}.")
         if not (wanted.is_integer or wanted == string):
@@ -216,6 +221,11 @@ class StaticVocabularyTable(LookupInterface):
         self._table = StaticHashTable(initializer, -1) if initializer is not None else None
         if self._table is not None and wanted.is_integer != self._table.key_dtype.is_integer:
             raise TypeError(f"Invalid `key_dtype`, expected {self._table.key_dtype!r}, but got {wanted!r}.")
+
+    @property
+    def resource_handle(self) -> Any:
+        """The table of the vocabulary; None if there is none."""
+        return self._table
 
     def _known(self) -> int:
         return 0 if self._table is None else len(self._table._value_by_key)
@@ -249,8 +259,20 @@ class _ChangingTable(LookupInterface):
     def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str | None) -> None:
         super().__init__(key_dtype, value_dtype, name)
         self._default = convert_to_tensor(default_value, self._value_dtype)
+        self._key_shape: list[int] = []
         self._value_by_key: dict[Any, Any] = {}
         self._lock = threading.Lock()
+
+    def _names(self, keys: Any) -> tuple[list[Any], list[int]]:
+        """The keys as Python values, tuples if they have a shape, and the dimensions that they are in."""
+        dims, rank = keys.shape.as_list(), len(self._key_shape)
+        if not rank:
+            return elements(keys), dims
+        if dims[len(dims) - rank :] != self._key_shape or len(dims) < rank:
+            raise InvalidArgumentError.of(f"Expected key shape {self._key_shape} at the end; got {dims}")
+        outer = dims[: len(dims) - rank]
+        rows = np.asarray(keys.numpy()).reshape([int(np.prod(outer)), -1]).tolist()
+        return [tuple(row) for row in rows], outer
 
     def _forbid(self, keys: list[Any], what: str) -> None:
         """Raises for keys that may not be used."""
@@ -262,11 +284,11 @@ class _ChangingTable(LookupInterface):
         inner = self._default.shape.as_list()
 
         def insert(keys: Any, values: Any) -> None:
-            names = elements(keys)
+            names, outer = self._names(keys)
             self._forbid(names, "insert")
-            if values.shape.as_list() != [*keys.shape.as_list(), *inner]:
+            if values.shape.as_list() != [*outer, *inner]:
                 raise InvalidArgumentError.of(
-                    f"insert: Expected shape {[*keys.shape.as_list(), *inner]} for value, got {values.shape.as_list()}",
+                    f"insert: Expected shape {[*outer, *inner]} for value, got {values.shape.as_list()}",
                 )
             rows = np.asarray(values.numpy()).reshape([len(names), *inner])
             with self._lock:
@@ -299,7 +321,7 @@ class _ChangingTable(LookupInterface):
         keys = self._checked(keys)
 
         def remove(keys: Any) -> None:
-            names = elements(keys)
+            names, _ = self._names(keys)
             self._forbid(names, "remove")
             with self._lock:
                 for key in names:
@@ -317,10 +339,14 @@ class _ChangingTable(LookupInterface):
         defaults = self._default if defaults is None else convert_to_tensor(defaults, self._value_dtype)
 
         def find(dense: Any, defaults: Any) -> list[Any]:
-            names = elements(dense)
+            names, outer = self._names(dense)
             self._forbid(names, "lookup")
             given = np.asarray(defaults.numpy())
-            shape = [*dense.shape.as_list(), *inner]
+            shape = [*outer, *inner]
+            if list(given.shape) not in (inner, shape):
+                raise InvalidArgumentError.of(
+                    f"Expected shape {_dims(inner)} or {_dims(shape)} for default value, got {_dims(given.shape)}"
+                )
             rows = np.broadcast_to(given, shape).reshape([len(names), *inner])
             with self._lock:
                 found = [self._value_by_key.get(key, row) for key, row in zip(names, rows)]
@@ -331,7 +357,9 @@ class _ChangingTable(LookupInterface):
             return [convert_to_tensor(array.reshape(shape), self._value_dtype)]
 
         run = _WithCall(find, TableCall(self, "lookup"))
-        specs = [(self._value_dtype, [*dense.shape.as_list(), *inner])]
+        known = None if dense.shape.rank is None else dense.shape.as_list()
+        outer = None if known is None else [*known[: len(known) - len(self._key_shape)], *inner]
+        specs = [(self._value_dtype, outer)]
         return _with_values(keys, host_call(run, [dense, defaults], specs, reads=True)[0])
 
     def size(self, name: str | None = None) -> Any:
@@ -350,10 +378,12 @@ class _ChangingTable(LookupInterface):
             with self._lock:
                 pairs = list(self._value_by_key.items())
             values = [x for _, value in pairs for x in np.reshape(value, [-1]).tolist()]
-            keys = _filled([key for key, _ in pairs], self._key_dtype, [-1])
+            names = [key for key, _ in pairs]
+            flat = [x for key in names for x in key] if self._key_shape else names
+            keys = _filled(flat, self._key_dtype, [len(pairs), *self._key_shape])
             return [keys, _filled(values, self._value_dtype, [len(pairs), *inner])]
 
-        specs = [(self._key_dtype, [None]), (self._value_dtype, [None, *inner])]
+        specs = [(self._key_dtype, [None, *self._key_shape]), (self._value_dtype, [None, *inner])]
         keys, values = host_call(run, [], specs, reads=True)
         return keys, values
 
@@ -378,6 +408,8 @@ class MutableHashTable(_ChangingTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, name)
+        if self._default.shape.rank not in (0, 1):
+            raise InvalidArgumentError.of(f"Default value must be a vector, not shape {self._default.shape}")
 
     def lookup(  # type: ignore[override]  # as TensorFlow has it
         self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
@@ -409,14 +441,24 @@ class DenseHashTable(_ChangingTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, name)
-        empty, deleted = (elements(convert_to_tensor(key, self._key_dtype)) for key in (empty_key, deleted_key))
-        if empty == deleted:
+        empty, deleted = (convert_to_tensor(key, self._key_dtype) for key in (empty_key, deleted_key))
+        if empty.shape != deleted.shape:
+            raise InvalidArgumentError.of(
+                f"DenseHashTable: Empty and deleted keys must have same shape; got {empty.shape} and {deleted.shape}"
+            )
+        if initial_num_buckets is not None and (initial_num_buckets < 1 or initial_num_buckets.bit_count() != 1):
+            raise InvalidArgumentError.of(
+                f"DenseHashTable: Number of buckets must be at least 1 and a power of 2; got {initial_num_buckets}"
+            )
+        self._key_shape = empty.shape.as_list()
+        names = [self._names(key)[0][0] for key in (empty, deleted)]
+        if names[0] == names[1]:
             raise InvalidArgumentError.of("DenseHashTable: Empty and deleted keys cannot be equal")
-        self._reserved = {tuple(empty): "empty_key", tuple(deleted): "deleted_key"}
+        self._reserved = dict(zip(names, ("empty_key", "deleted_key")))
 
     def _forbid(self, keys: list[Any], what: str) -> None:
         for key in keys:
-            if (reserved := self._reserved.get((key,))) is not None:
+            if (reserved := self._reserved.get(key)) is not None:
                 raise InvalidArgumentError.of(
                     f"DenseHashTable: Using the {reserved} as a table key is not allowed ({what})"
                 )

@@ -33,21 +33,31 @@ def gather(
     axis = axis + params.shape.rank if axis < 0 else axis
     if not batch <= axis < params.shape.rank:
         raise ValueError(f"gather: axis must be in [{batch}, {params.shape.rank}); got {axis}")
+    if not isinstance(params, RaggedTensor) and not isinstance(indices, RaggedTensor):
+        return primitives.GatherV2(params, indices, axis, batch)
     if batch == 0:
         return _gather_along(params, indices, axis)
     if indices.shape.rank == batch:  # one position for each row
         found = gather(params, expand_dims(indices, indices.shape.rank), axis=axis, batch_dims=batch)
-        rows = found.to_tensor() if isinstance(found, RaggedTensor) else found
-        return primitives.Squeeze(rows, [batch])
-    if not isinstance(params, RaggedTensor):
-        params = RaggedTensor.from_tensor(params, ragged_rank=batch)
-    if not isinstance(indices, RaggedTensor):
-        indices = RaggedTensor.from_tensor(indices, ragged_rank=batch)
+        return _without_single(found, axis)
+    params, indices = _with_rows(params, batch), _with_rows(indices, batch)
     if batch > 1:
         return indices.with_values(gather(params.values, indices.values, axis=axis - 1, batch_dims=batch - 1))
-    if axis > 1:
-        raise ValueError(f"gather: with batch_dims={batch}, ragged tensors are gathered along axis {batch}; got {axis}")
+    if axis > 1:  # each inner row selects by the indices of its batch
+        copies = gather_rows(indices, params.value_rowids())
+        return params.with_values(gather(params.values, copies, axis=axis - 1, batch_dims=1))
     return _gather_in_rows(params, indices)
+
+
+def _with_rows(x: Any, ragged_rank: int) -> RaggedTensor:
+    return x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x, ragged_rank=ragged_rank)
+
+
+def _without_single(x: Any, axis: int) -> Any:
+    """Without a dimension in which every row has one element."""
+    if not isinstance(x, RaggedTensor):
+        return primitives.Squeeze(x, [axis])
+    return x.values if axis == 1 else x.with_values(_without_single(x.values, axis - 1))
 
 
 def _gather_along(params: Any, indices: Any, axis: int) -> Any:
@@ -58,13 +68,16 @@ def _gather_along(params: Any, indices: Any, axis: int) -> Any:
             indices = RaggedTensor.from_tensor(indices, ragged_rank=indices.shape.rank - 1)
             return indices.with_flat_values(gather_rows(params, indices.flat_values))
         return gather_rows(params, indices)
+    params = _with_rows(params, axis)
     if axis > 1:
-        return params.with_values(_gather_along(params.values, indices, axis - 1))
+        return params.with_values(gather(params.values, indices, axis=axis - 1))
+    count = primitives.Reshape(cast(params.nrows(), int64), [1])
     if isinstance(indices, RaggedTensor):
-        raise ValueError("gather: ragged indices select along the first axis, or along batches; got axis=1")
-    count = params.nrows()
-    sizes = primitives.ConcatV2([primitives.Reshape(cast(count, int64), [1]), primitives.Shape(indices, int64)], 0)
-    return gather(params, primitives.BroadcastTo(indices, sizes), axis=1, batch_dims=1)
+        copies = gather_rows(expand_dims(indices, 0), primitives.BroadcastTo(np.int64(0), count))
+    else:
+        sizes = primitives.ConcatV2([count, primitives.Shape(indices, int64)], 0)
+        copies = primitives.BroadcastTo(indices, sizes)
+    return gather(params, copies, axis=1, batch_dims=1)
 
 
 def _gather_in_rows(params: RaggedTensor, indices: RaggedTensor) -> Any:
@@ -82,7 +95,7 @@ def _gather_in_rows(params: RaggedTensor, indices: RaggedTensor) -> Any:
         at = positions.numpy()
         if (at < 0).any() or (at >= (ends - starts).numpy()).any():
             raise InvalidArgumentError.of(f"gather: indices must lie in the rows of params; got {at.tolist()}")
-    found = gather_rows(params.values, starts + positions)
+    found = gather(params.values, starts + positions, axis=0)
     return indices.with_flat_values(found)
 
 

@@ -326,7 +326,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         if name in ("gather", primitives.GatherV2.__name__):
             given = args if name == "gather" else (*args[:2], None, *args[2:4])
             found = NotImplemented if isinstance(given[0], RaggedTensor) else _gather_at(*given, **kwargs)
-            return _operation_by_name["gather"](*given, **kwargs) if found is NotImplemented else found
+            staged = _operation_by_name["gather"]
+            return staged(*given, **kwargs) if found is NotImplemented and function is not staged else found
         if name in _BY_INDICES:
             staged = _operation_by_name[name]
             direct = any(isinstance(value, RaggedTensor) for value in (*args, *kwargs.values())[:2])  # not in a list
@@ -351,9 +352,9 @@ def _gather_at(
     axis = range(x.shape.rank)[axis or 0]
     if axis == 0:  # of a variable itself: its gradient is an IndexedSlices
         return indices.with_flat_values(primitives.GatherV2(params, indices.flat_values, axis, 0))
-    found = primitives.GatherV2(x, indices.flat_values, axis, 0)
     if indices.ragged_rank > 1:
-        raise ValueError("gather: indices with several ragged dimensions select along the first axis alone")
+        return NotImplemented
+    found = primitives.GatherV2(x, indices.flat_values, axis, 0)
     outer, (count, *inner) = found.shape.as_list()[:axis], found.shape.as_list()[axis:]
     copies, rows = int(np.prod(outer)), indices.row_splits.shape[0] - 1
     starts = np.arange(copies)[:, None] * count + indices.row_splits.numpy()[None, :-1]

@@ -424,8 +424,9 @@ def gather_rows(x: Any, rows: Any) -> Any:
         return primitives.GatherV2(x, positions, 0, 0)
     if not _core.is_symbolic(positions) and not _core.is_symbolic(x.row_splits):
         chosen, count = positions.numpy().reshape(-1), x.row_splits.shape[0] - 1
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= count):
-            raise InvalidArgumentError.of(f"gather: indices must be in [0, {count}); got {chosen.tolist()}")
+        if (outside := np.flatnonzero((chosen < 0) | (chosen >= count))).size:
+            place = outside[0]
+            raise InvalidArgumentError.of(f"gather: indices[{place}] = {chosen[place]} is not in [0, {count})")
     flat = positions if positions.shape.rank == 1 else primitives.Reshape(positions, [-1])
     starts = primitives.GatherV2(x.row_splits, flat, 0, 0)
     lengths = primitives.GatherV2(x.row_splits, flat + 1, 0, 0) - starts
