@@ -425,3 +425,25 @@ def test_the_default_signature_is_the_one_function_that_can_be_one(tmp_path):
     tf.saved_model.save(module, tmp_path)
     found = tf.saved_model.load(tmp_path).signatures["serving_default"](x=tf.constant([1.0]))
     np.testing.assert_array_equal(found["output_0"], [2.0])
+
+
+def test_variables_that_saving_makes_are_saved(tmp_path):
+    class Layer(tf.Module):
+        w = None
+
+        def __call__(self, x):
+            if self.w is None:
+                self.w = tf.Variable(tf.fill([x.shape[-1], 2], 3.0))
+            return x @ self.w
+
+    class Model(tf.Module):
+        def __init__(self):
+            self.layer = Layer()
+
+        @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32)])
+        def __call__(self, x):
+            return self.layer(x)
+
+    tf.saved_model.save(Model(), str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert loaded(tf.ones([1, 4])).numpy().tolist() == [[12.0, 12.0]] and loaded.layer.w.shape == [4, 2]

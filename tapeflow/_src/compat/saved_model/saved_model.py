@@ -12,6 +12,7 @@ from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_me
 from tapeflow._src.compat.saved_model.objects import ObjectList
 from tapeflow._src.compat.saved_model.saving import SavedModelWriter
 from tapeflow._src.compat.saved_model.v1_models import V1Loader
+from tapeflow._src.distribute.context import updating
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.namespace import public
@@ -114,6 +115,18 @@ def _concrete(name: str, function: Any) -> ConcreteFunction:
     raise ValueError(f"saved_model.save: the signature {name!r} must be a tf.function; got {function!r}")
 
 
+def _trace_functions(objects: ObjectList) -> bool:
+    """Traces functions for an input signature and for what replicas called them with; whether there were new graphs."""
+    functions = [thing for thing in objects.things if isinstance(thing, Function)]
+    before = sum(len(function._traces.concrete) for function in functions)
+    for function in functions:
+        if function.input_signature is not None and not function._traces.concrete:
+            function.get_concrete_function()
+        with updating():  # the model has one copy of each variable
+            function._trace_inline_calls()
+    return sum(len(function._traces.concrete) for function in functions) != before
+
+
 @public("saved_model.save")
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions | None = None) -> None:
     """Writes an object, its variables and the graphs of its functions into a folder, as a SavedModel.
@@ -143,12 +156,14 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
             f"export. Got {obj} with type {type(obj)}."
         )
-    objects = ObjectList(obj)
-    if signatures is None:
-        signatures = _default_signatures(objects)
-    elif not isinstance(signatures, dict):
+    if signatures is not None and not isinstance(signatures, dict):
         signatures = {DEFAULT_SIGNATURE: signatures}
-    named = {name: _concrete(name, function) for name, function in signatures.items()}
+    named = {name: _concrete(name, function) for name, function in (signatures or {}).items()}
+    objects = ObjectList(obj)
+    if _trace_functions(objects):  # which may have made variables
+        objects = ObjectList(obj)
+    if signatures is None:
+        named = {name: _concrete(name, function) for name, function in _default_signatures(objects).items()}
     gradients = options is None or options.experimental_custom_gradients
     SavedModelWriter(objects, named, gradients).write(os.fspath(export_dir))
     return objects

@@ -24,7 +24,6 @@ from tapeflow._src.compat.saved_model.call_specs import (
 )
 from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
 from tapeflow._src.compat.saved_model.objects import ObjectList, described
-from tapeflow._src.distribute.context import updating
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import encode
@@ -118,10 +117,6 @@ class SavedModelWriter:
     # ---- functions
 
     def _write_function(self, node: Any, function: Function) -> None:
-        if function.input_signature is not None and not function._traces.concrete:
-            function.get_concrete_function()
-        with updating():  # the model has one copy of each variable
-            function._trace_inline_calls()
         saved = node.function
         saved.function_spec.CopyFrom(function_spec(function))
         for concrete in concrete_functions_of(function):
