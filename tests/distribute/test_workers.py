@@ -134,6 +134,7 @@ def test_faults_end_the_program(how, code, texts):
         ("shape", ["rank 0: all_reduce(SUM) of float32[2] at", "rank 1: all_reduce(SUM) of float32[3] at"]),
         ("order", ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),
         ("late", ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at"]),
+        ("ended", ["ranks [1] have ended their program", "rank 1 has ended its program"]),
     ],
 )
 def test_faults_between_machines(how, texts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import time
@@ -24,7 +25,8 @@ from tapeflow._src.distribute.mpi import (
 )
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 
-_ANNOUNCE_AFTER = 1.0  # seconds: a rank that waits longer says so to the others
+_ANNOUNCE_AFTER = 1.0  # seconds: a rank that waits longer says so to the others, and reads what they say
+_WAITS, _ENDED = 0, 1  # tags of reports
 
 
 class Started(NamedTuple):
@@ -51,6 +53,19 @@ class SeveralMachines(MpiWorld):
         self._number = 0  # of the collectives so far
         self._checksums: dict[Collective, int] = {}
         self._times: dict[Collective, int] = {}
+        self._last_of_ended: dict[int, int] = {}  # by rank: the last collective of a program that is over
+        atexit.register(self._say_ended)
+
+    def send_to_others(self, text: str, tag: int) -> list[Any]:
+        """Starts to send a report; gives what must be kept until it has arrived."""
+        packed = packed_text(text)
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        return [packed, *(self._reports.Isend(packed, dest=rank, tag=tag) for rank in others)]
+
+    def _say_ended(self) -> None:
+        """Tells the others that this program is over: they need not wait for the deadline of a further collective."""
+        if self._failed is None:
+            self._farewell = self.send_to_others(str(self._number), _ENDED)
 
     # ---- collectives
 
@@ -117,38 +132,44 @@ class _Waiting:
         self._group, self._what, self._number = group, started.what, started.number
         self._sent: list[Any] = []
         self._came: dict[int, str] = {}
-        self._texts: list[np.ndarray] = []
 
     def go_on(self, waited: float) -> None:
         """Called again and again while the rank waits."""
+        group = self._group
         if waited > _ANNOUNCE_AFTER:
             self._announce_and_listen()
-        if waited > self._group.deadline + GRACE:
-            raise self._group._deadline_error(self._text(waited))
+        ended = [rank for rank, last in group._last_of_ended.items() if last < self._number]
+        if ended or waited > group.deadline + GRACE:
+            raise group._deadline_error(self._text(waited, sorted(ended)))
 
     def _announce_and_listen(self) -> None:
         """Sends what this rank waits for, once, and takes in what others sent."""
         group = self._group
         if not self._sent:
-            text = packed_text(f"{self._number}|{self._what} at {user_line()}")
-            self._texts.append(text)
-            others = [rank for rank in range(group.size) if rank != group.rank]
-            self._sent = [group._reports.Isend(text, dest=rank) for rank in others]
-            self._came[group.rank] = unpacked_text(text).partition("|")[2]
+            shown = f"{self._what} at {user_line()}"
+            self._sent = group.send_to_others(f"{self._number}|{shown}", _WAITS)
+            self._came[group.rank] = shown
         status = group._mpi.Status()
         while group._reports.Iprobe(status=status):
+            source, tag = status.Get_source(), status.Get_tag()
             text = np.empty(TEXT_BYTES, np.uint8)
-            group._reports.Recv(text, source=status.Get_source())
+            group._reports.Recv(text, source=source, tag=tag)
             number, _, shown = unpacked_text(text).partition("|")
-            if int(number) == self._number:
-                self._came[status.Get_source()] = shown
+            if tag == _ENDED:
+                group._last_of_ended[source] = int(number)
+            elif int(number) == self._number:
+                self._came[source] = shown
 
-    def _text(self, waited: float) -> str:
+    def _text(self, waited: float, ended: list[int]) -> str:
         """The sentence about a collective that some ranks did not reach."""
         group = self._group
         missing = [rank for rank in range(group.size) if rank not in self._came]
         lines = [f"  rank {rank} waits in {text}" for rank, text in sorted(self._came.items())]
-        who = f"ranks {missing} did not come" if missing else "all ranks came, but the data did not arrive"
+        lines += [f"  rank {rank} has ended its program" for rank in ended]
+        if ended:
+            who = f"ranks {ended} have ended their program"
+        else:
+            who = f"ranks {missing} did not come" if missing else "all ranks came, but the data did not arrive"
         return "\n".join(
             [
                 f"tf.distribute: collective {self._number}, {self._what}, in its step {group._times[self._what]}, did "
