@@ -5,6 +5,7 @@
     python benchmarks/distribute.py --one-worker    # what a strategy with one worker costs
 
 Strong scaling: the same global batch of 128 for one process and for two. Weak scaling: 128 examples for each process.
+The library `tapeflow/silent` is two processes that compute as much and do not communicate: the bound of the others.
 
 The same models and global batches everywhere; the libraries take turns. `make peers` installs the others.
 """
@@ -36,12 +37,23 @@ def tensorflow_like(model: str) -> list[float]:
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    options = ()
-    if os.environ.get("BENCHMARK_WIRE"):
-        options = (None, tf.distribute.experimental.CommunicationOptions(wire_dtype=os.environ["BENCHMARK_WIRE"]))
+    options, wire = (), os.environ.get("BENCHMARK_WIRE")
+    if wire and wire != "silent":
+        options = (None, tf.distribute.experimental.CommunicationOptions(wire_dtype=wire))
     strategy = tf.distribute.MultiWorkerMirroredStrategy(*options)
     replicas = strategy.num_replicas_in_sync
-    return [measured(training_step(model, strategy, batch), batch) for batch in (BATCH, BATCH * replicas)]
+
+    def barrier():
+        strategy.reduce("SUM", strategy.run(lambda: tf.constant(1.0)), axis=None)
+
+    rates = []
+    for batch in (BATCH, BATCH * replicas):
+        if wire == "silent":
+            step = training_step(model, tf.distribute.get_strategy(), batch // replicas)
+        else:
+            step = training_step(model, strategy, batch)
+        rates.append(measured(step, batch, barrier))
+    return rates
 
 
 def training_step(model: str, strategy, batch: int):
@@ -144,12 +156,13 @@ def torch_ddp(model: str) -> list[float]:
     return [measured(training_step(batch), batch) for batch in (BATCH, BATCH * size)]
 
 
-def measured(step, batch: int) -> float:
-    """Examples per second, the best of several runs; all workers make the same number of steps."""
+def measured(step, batch: int, barrier=lambda: None) -> float:
+    """Examples per second, the best of several runs; all workers begin together and make the same number of steps."""
     count, best = int(os.environ["BENCHMARK_STEPS"]), 0.0
     for _ in range(5):
         step()
     for _ in range(5):
+        barrier()
         begin = time.perf_counter()
         for _ in range(count):
             step()
@@ -247,7 +260,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all-reduce", action="store_true")
     parser.add_argument("--one-worker", action="store_true")
-    parser.add_argument("--libraries", default="tapeflow,tapeflow/bfloat16,torch,tensorflow")
+    parser.add_argument("--libraries", default="tapeflow,tapeflow/bfloat16,tapeflow/silent,torch,tensorflow")
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=100)

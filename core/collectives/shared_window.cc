@@ -255,6 +255,7 @@ void SharedWindow::add_piece(const Message& m, uint64_t piece) {
   for_each_run(m, begin, std::min(begin + each, m.elements), [&](const Run& run, int64_t at, int64_t in, int64_t n) {
     parts.clear();
     for (int r = 0; r < size(); ++r) parts.push_back(slot(r, piece) + size_t(in) * size_of(m.wire));
+    if (m.wire == m.dtype) parts[size_t(rank_)] = static_cast<const char*>(run.from) + size_t(at) * size_of(m.dtype);
     void* sum = static_cast<char*>(run.to) + size_t(at) * size_of(m.dtype);
     sum_of_parts({parts.data(), parts.size()}, m.wire, sum, m.dtype, n);
   });
