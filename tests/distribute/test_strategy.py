@@ -11,6 +11,7 @@ import pytest
 import tapeflow as tf
 from tapeflow._src.distribute import collectives, launcher
 from tapeflow._src.distribute.communicator import started_processes
+from tapeflow._src.distribute.several_machines import _memory_of
 from tests.distribute import launch
 
 
@@ -293,8 +294,8 @@ class Doubling:
 
     rank, size = 0, 2
 
-    def __init__(self):
-        self.log = []
+    def __init__(self, last_at_once=False):
+        self.log, self.last_at_once = [], last_at_once
 
     def all_reduce(self, tensors, name, bfloat16):
         return self.finish_all_reduce(self.start_all_reduce(tensors, name, bfloat16))
@@ -306,6 +307,26 @@ class Doubling:
     def finish_all_reduce(self, started):
         self.log.append(("finish", tuple(tuple(tensor.shape) for tensor in started)))
         return [tensor + tensor for tensor in started]
+
+
+def test_the_last_message_travels_at_once_where_that_is_faster():
+    group = Doubling(last_at_once=True)
+
+    @tf.function
+    def f(x, y):
+        return collectives.all_reduce(group, [x, y], bytes_per_pack=4)
+
+    assert [float(total) for total in f(1.0, 2.0)] == [2.0, 4.0]
+    assert [event for event, _ in group.log] == ["start", "start", "finish", "finish"]
+    assert [float(total) for total in tf.function(lambda x: collectives.all_reduce(group, [x]))(3.0)] == [6.0]
+
+
+def test_packed_tensors_are_added_in_their_own_memory():
+    packed = tf.concat([tf.ones([5000]), tf.ones([3])], 0)
+    array, shared = _memory_of(packed)
+    assert shared
+    array[0] = 7.0
+    assert packed.numpy()[0] == 7.0
 
 
 def test_messages_start_while_the_backward_pass_goes_on():

@@ -53,21 +53,24 @@ def _sum(group: Communicator, tensors: Tensors, bytes_per_pack: int, name: str, 
     buckets = [[tensors[place] for place in places] for places in _buckets(tensors, order, bytes_per_pack)]
     if graph is None:
         return [total for bucket in buckets for total in group.all_reduce(bucket, name, bfloat16)]
-    messages = [_Message(group, bucket, name, bfloat16) for bucket in buckets]
+    at_once = buckets.pop() if group.last_at_once else []  # nothing is computed beside the last message
     handles = []
-    for message in messages:
+    for bucket in buckets:
+        message = _Message(group, bucket, name, bfloat16)
         handles += host_call(message.start, message.tensors, [("int64", [])], effect=True)
         if not graph.graph_mode:
             _core.hoist_last(graph)
 
-    def finish(*started: Any) -> Tensors:
-        found = [tensor for number in started for tensor in _Message.finish(int(number))]
+    def finish(*values: Any) -> Tensors:
+        started, rest = values[: len(handles)], list(values[len(handles) :])
+        last = group.all_reduce(rest, name, bfloat16) if rest else []
+        found = [tensor for number in started for tensor in _Message.finish(int(number))] + last
         sums: Tensors = [None] * len(order)
         for place, tensor in zip(order, found):
             sums[place] = tensor
         return sums
 
-    return host_call(finish, handles, [(t.dtype, t.shape) for t in tensors], effect=True)
+    return host_call(finish, [*handles, *at_once], [(t.dtype, t.shape) for t in tensors], effect=True)
 
 
 def _buckets(tensors: Tensors, order: list[int], bytes_per_pack: int) -> list[list[int]]:

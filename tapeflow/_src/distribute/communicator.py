@@ -55,6 +55,7 @@ class Communicator(Protocol):
 
     rank: int
     size: int
+    last_at_once: bool  # whether `all_reduce` is faster than a start and a finish with nothing between them
 
     def all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
         """The sums of tensors of one dtype over all processes; float32 may travel as bfloat16."""
@@ -82,6 +83,7 @@ class OneProcess:
     """The group of a program that was started alone."""
 
     rank, size = 0, 1
+    last_at_once = False
 
     def all_reduce(self, tensors: list[Any], name: str, bfloat16: bool) -> list[Any]:
         """The tensors."""

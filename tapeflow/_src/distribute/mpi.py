@@ -31,6 +31,8 @@ TEXT_BYTES = 512
 class MpiWorld(abc.ABC):
     """All processes of this program."""
 
+    last_at_once = False
+
     def __init__(self, mpi: Any) -> None:
         self._mpi = mpi
         world = mpi.COMM_WORLD

@@ -47,6 +47,8 @@ class SeveralMachines(MpiWorld):
     has the same size whatever the ranks disagree about.
     """
 
+    last_at_once = True
+
     def __init__(self, mpi: Any) -> None:
         super().__init__(mpi)
         self._agreement, self._reports = mpi.COMM_WORLD.Dup(), mpi.COMM_WORLD.Dup()
@@ -235,6 +237,8 @@ def _packed(tensors: list[Any]) -> Any:
 
 
 def _unpacked(flat: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
+    if len(shapes) == 1:
+        return [primitives.Reshape(flat, list(shapes[0]))]
     sums, at = [], 0
     for shape in shapes:
         size = math.prod(shape)
@@ -245,7 +249,7 @@ def _unpacked(flat: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 
 def _memory_of(tensor: Any) -> tuple[np.ndarray, bool]:
     """The elements of a tensor that nobody else has seen, to be overwritten, and whether they are its own memory."""
-    array = np.asarray(tensor)
+    array = tensor.__array__()
     if type(array.base).__name__ != "PyCapsule":  # few elements lie in the tensor object itself: this is a copy
         return np.array(array), False
     bytes_of = (ctypes.c_ubyte * array.nbytes).from_address(array.ctypes.data)
