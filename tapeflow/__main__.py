@@ -57,6 +57,8 @@ def _run_program(options: argparse.Namespace) -> int:
 
 def _run_doctor(options: argparse.Namespace) -> int:
     """Runs a program under a doctor and reports; the exit code is the program's own, or 3 by --fail-on."""
+    if not options.m and not os.path.exists(options.program):
+        return _run_file(options.program, options.args)  # says so; there is nothing to report
     doctor = Doctor(
         steps=options.steps,
         mode="monitor" if options.monitor else "full",

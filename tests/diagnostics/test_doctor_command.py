@@ -80,7 +80,29 @@ def test_steps_and_comparison(tmp_path):
     assert report["gradient_calls"] == 4
     (tmp_path / "before.json").write_text(json.dumps(report))
     ended, _ = doctor(tmp_path, HEALTHY.replace("3.0", "4.0"), "--steps", "4", "--against", "before.json")
-    assert "the first operation whose value differs is square at program.py:5" in ended.stderr
+    assert "the first operation whose values differ is square at program.py:5" in ended.stderr
+
+
+def test_the_first_different_operation_may_have_another_constant(tmp_path):
+    shifted = HEALTHY.replace("tf.square(w)", "tf.square(w - 1.0)")
+    _, report = doctor(tmp_path, shifted)
+    (tmp_path / "before.json").write_text(json.dumps(report))
+    ended, _ = doctor(tmp_path, shifted.replace("1.0", "2.0"), "--against", "before.json")
+    assert "the first operation whose values differ is subtract at program.py:5" in ended.stderr
+
+
+def test_an_error_about_none_has_the_explanation_of_the_programs_own_call(tmp_path):
+    last = BROKEN.splitlines(keepends=True)[-1]
+    ended, _ = doctor(tmp_path, BROKEN.replace(last, "w.assign_sub(0.1 * tape.gradient(loss, w))\n"))
+    explanation, _, trace = ended.stderr.partition("Traceback")
+    assert "The source is `w`, made at" in explanation and "sources[" not in explanation
+    assert "TypeError" in trace
+
+
+def test_a_missing_program_is_not_called_healthy(tmp_path):
+    command = [sys.executable, "-m", "tapeflow", "doctor", "missing.py"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ended.returncode == 2 and "can't open file" in ended.stderr and "healthy" not in ended.stderr
 
 
 def test_page(tmp_path):

@@ -57,7 +57,7 @@ def test_pytest_plugin(tmp_path):
     )
     plugin = ("-m", "pytest", "-q", "-p", "tapeflow._src.diagnostics.entrances.pytest_plugin", "-p", "no:cacheprovider")
     assert "2 passed" in run(*plugin, folder=tmp_path).stdout
-    watched = run(*plugin, "--tapeflow-doctor", "--", "test_it.py", folder=tmp_path).stdout
+    watched = run(*plugin, "--tapeflow-doctor", "test_it.py", folder=tmp_path).stdout
     assert "1 failed, 1 passed" in watched and "test_it.py:6" in watched
 
 

@@ -8,23 +8,33 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.diagnostics.flow import number_of
 from tapeflow._src.diagnostics.source_line import source_line
 
 _CLOSE = 1e-5
 
 
 def fingerprints(tape: Any, most: int = 300) -> list[list[Any]]:
-    """For each of the first records: the operation, its line, and a number that stands for a value it keeps."""
-    rows = []
+    """For each of the first records: the operation, its line, and a number that stands for the values that it keeps
+    and for the ends of its constants. Records of which nothing is known are left out.
+    """
+    rows, leaves = [], tape._leaves()
     for row, kept in zip(tape._records()[:most], tape._kept()):
-        tensor = next((t for t in reversed(kept) if t is not None and t.dtype.is_floating), None)
-        if tensor is None or _core.is_symbolic(tensor) or tensor.shape.num_elements() > 1_000_000:
-            continue
-        array = np.asarray(tensor.numpy(), np.float64)
-        mark = float(np.sum(array * np.cos(np.arange(array.size).reshape(array.shape))))
-        file, line = source_line(row[1], row[2])
-        rows.append([row[0], os.path.basename(file), line, f"{mark:.9g}"])
+        marks = [m for t in kept if t is not None and (m := _mark(t)) is not None]
+        constants = [leaves[i][0] for i in row[4] if i in leaves and leaves[i][0] is not None]
+        ends = [number_of(about, last) for about in constants for last in (False, True)]
+        marks += [(1 + n) * end for n, end in enumerate(ends) if end is not None]
+        if marks:
+            file, line = source_line(row[1], row[2])
+            rows.append([row[0], os.path.basename(file), line, f"{sum(marks):.9g}"])
     return rows
+
+
+def _mark(tensor: Any) -> float | None:
+    if not tensor.dtype.is_floating or _core.is_symbolic(tensor) or tensor.shape.num_elements() > 1_000_000:
+        return None
+    array = np.asarray(tensor.numpy(), np.float64)
+    return float(np.sum(array * np.cos(np.arange(array.size).reshape(array.shape))))
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +76,7 @@ def text(difference: dict[str, Any]) -> str:
     operation, step = difference["operation"], difference["step"]
     if operation is not None:
         name, file, line, _ = operation["after"]
-        lines.append(f"  the first operation whose value differs is {name} at {file}:{line}")
+        lines.append(f"  the first operation whose values differ is {name} at {file}:{line}")
     if step is not None:
         lines.append(
             f"  the first step that differs is {step['step']}: loss {step['before'][0]:.6g} -> {step['after'][0]:.6g}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics import compare_runs, report_data, report_text
+from tapeflow._src.diagnostics import compare_runs, last_none, report_data, report_text
 from tapeflow._src.diagnostics.cost import recompute_advice, retraces
 from tapeflow._src.diagnostics.cost.line_costs import LineCosts
 from tapeflow._src.diagnostics.custom_rule import check_rule
@@ -185,6 +185,7 @@ class Doctor:
         """Looks without being seen: nothing is recorded meanwhile, and no fault of the doctor ends the program."""
         start = time.perf_counter()
         self._assignments.listening = False
+        paused = last_none.pause(True)
         try:
             with _core.StopRecording(True):
                 look(*what)
@@ -193,6 +194,7 @@ class Doctor:
                 raise
             self._checks.append({"name": "doctor", "result": "failed", "detail": f"{type(error).__name__}: {error}"})
         finally:
+            last_none.pause(paused)
             self._assignments.listening = True
             self._spent += time.perf_counter() - start
 
@@ -241,6 +243,8 @@ class Doctor:
         if self._full:
             self._costs.end_step()
         self._guard(self._look_at_gradient, tape, targets, sources, gradients)
+        if missing := [number for number, gradient in enumerate(gradients) if gradient is None]:
+            last_none.register_none(tape, targets, sources, missing)  # for an error that ends the program
         if (probe := self._probe_of(tape)) is not None:
             probe.calls += 1
             if not tape._persistent or probe.calls >= _ANALYSED_CALLS:

@@ -33,6 +33,7 @@ class _Memory:
         self.asked_at = ""
         self.shows = bool(os.environ.get("TAPEFLOW_EXPLAIN", "") not in ("", "0"))
         self.hooked = False
+        self.paused = False  # while a doctor asks tapes itself
 
 
 _memory = _Memory()
@@ -43,6 +44,8 @@ def register_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> N
 
     `missing` has the numbers of the sources, as they are flattened.
     """
+    if _memory.paused:
+        return
     code, instruction = _core.current_line()
     site = (code, instruction, tuple(missing))
     known, fresh = _memory.by_site.get(site), None
@@ -52,6 +55,12 @@ def register_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> N
         known = fresh = _explanations(tape, target, nest.flatten(sources), missing, user_frames())
         _memory.by_site[site] = known
     _keep(lambda: known, fresh)
+
+
+def pause(paused: bool) -> bool:
+    """Whether gradients that are None are let pass from now on; returns whether they were before."""
+    before, _memory.paused = _memory.paused, paused
+    return before
 
 
 def register_missing(tape: Any, target: Any, sources: list[Any], jacobians: list[Any]) -> None:

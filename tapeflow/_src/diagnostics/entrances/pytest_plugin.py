@@ -11,21 +11,25 @@ from tapeflow._src.diagnostics.doctor import Doctor
 
 
 def pytest_addoption(parser: Any) -> None:
-    """The option."""
-    parser.getgroup("tapeflow").addoption(
+    """The options. The first is a flag: with a value of its own it would take the path of a test for it."""
+    group = parser.getgroup("tapeflow")
+    group.addoption(
         "--tapeflow-doctor",
-        nargs="?",
-        const="severe",
+        action="store_true",
+        help="run each test under tf.debugging.Doctor; a severe finding fails it",
+    )
+    group.addoption(
+        "--tapeflow-doctor-level",
         choices=["severe", "warning", "report"],
-        help="run each test under tf.debugging.Doctor; fail it on such findings, or only report them",
+        help="the same, and fail a test on findings of this severity or worse, or only report them",
     )
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
     """Around the body of each test."""
-    level = pyfuncitem.config.getoption("--tapeflow-doctor")
-    if level is None:
+    level = pyfuncitem.config.getoption("--tapeflow-doctor-level")
+    if level is None and not pyfuncitem.config.getoption("--tapeflow-doctor"):
         yield
         return
     doctor = Doctor()
@@ -34,6 +38,6 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
     findings = doctor.findings
     if findings:
         pyfuncitem.add_report_section("call", "tapeflow doctor", str(doctor))
-    fatal = {"severe": ("severe",), "warning": ("severe", "warning")}.get(level, ())
+    fatal = {"report": (), "warning": ("severe", "warning")}.get(level, ("severe",))
     if outcome.excinfo is None and any(f.severity in fatal for f in findings):
         outcome.force_exception(AssertionError(str(doctor)))
