@@ -15,6 +15,51 @@ void check_constant(const Tensor& t) {
 constexpr struct : Keys {
   Key<Ints> paddings = next("paddings");
 } pad_params;
+// Writes each element once: the border before, the inside, the border behind, dimension by dimension. What lies behind
+// the last dimension with a border is copied in one run.
+template <class T> class PaddedCopy {
+ public:
+  PaddedCopy(const Shape& x, const Shape& y, const Ints& paddings, const T& value)
+      : x_(x), paddings_(paddings), value_(value) {
+    strides_of(x, x_stride_);
+    strides_of(y, y_stride_);
+    for (int d = 0; d < x.rank(); ++d)
+      if (before(d) || after(d)) last_ = d;
+  }
+
+  void run(const T* from, T* to) const {
+    if (x_.rank() == 0) {
+      *to = *from;
+      return;
+    }
+    write(0, from, to);
+  }
+
+ private:
+  int64_t before(int d) const { return paddings_[size_t(2 * d)]; }
+  int64_t after(int d) const { return paddings_[size_t(2 * d) + 1]; }
+
+  void write(int d, const T* from, T* to) const {
+    std::fill_n(to, before(d) * y_stride_[d], value_);
+    to += before(d) * y_stride_[d];
+    if (d == last_) {
+      std::copy_n(from, x_[d] * x_stride_[d], to);
+    } else {
+      const auto rows = [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) write(d + 1, from + i * x_stride_[d], to + i * y_stride_[d]);
+      };
+      parallel_for(x_[d], std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, y_stride_[d])), rows);
+    }
+    std::fill_n(to + x_[d] * y_stride_[d], after(d) * y_stride_[d], value_);
+  }
+
+  const Shape& x_;
+  const Ints& paddings_;
+  const T& value_;
+  int64_t x_stride_[kMaxRank], y_stride_[kMaxRank];
+  int last_ = 0;  // behind it x and y agree
+};
+
 // Paddings are flat: before and after the first dimension, before and after the second, ...
 const Op& pad_op = define(Op{
     .name = "PadV2",
@@ -56,22 +101,9 @@ const Op& pad_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &y = call.out[0];
           by_size(x.dtype(), [&]<class T>(T*) {
-            const T* from = static_cast<const T*>(x.raw());
-            T* to = y.mutable_data<T>();
-            std::fill(to, to + y.size(), *static_cast<const T*>(call.in[1].raw()));
-            if (x.size() == 0) return;
-            int64_t y_stride[kMaxRank];
-            strides_of(y.shape(), y_stride);
-            int rank = x.rank();
-            int64_t row = rank ? x.dim(rank - 1) : 1, rows = x.size() / row;
-            for (int64_t r = 0; r < rows; ++r) {
-              int64_t rest = r, at = rank ? call.params[pad_params.paddings][size_t(2 * (rank - 1))] : 0;
-              for (int d = rank - 2; d >= 0; --d) {
-                at += (rest % x.dim(d) + call.params[pad_params.paddings][size_t(2 * d)]) * y_stride[d];
-                rest /= x.dim(d);
-              }
-              std::copy(from + r * row, from + (r + 1) * row, to + at);
-            }
+            PaddedCopy<T>(x.shape(), y.shape(), call.params[pad_params.paddings],
+                          *static_cast<const T*>(call.in[1].raw()))
+                .run(static_cast<const T*>(x.raw()), y.mutable_data<T>());
           });
         },
     .vjp =
