@@ -58,10 +58,13 @@ BroadcastPattern::BroadcastPattern(const Shape& operand, const Shape& result) {
   }
   if (groups_.empty()) groups_.push_back({1, 0});
   std::reverse(groups_.begin(), groups_.end());
-  const Group& last = groups_.back();
-  if (groups_.size() < 2 || last.stride == 0 || last.length > kLongestPeriod) return;
-  period_ = last.length;
-  region_ = last.length * groups_[groups_.size() - 2].length;
+  // Behind the innermost repetition but the last, if that is one: each element of the run may itself be repeated.
+  const size_t inside = groups_.back().stride == 0 ? 2 : 1;
+  if (groups_.size() <= inside) return;
+  const int64_t run = inside == 1 ? groups_.back().length : groups_.back().length * groups_.rbegin()[1].length;
+  if (run > kLongestPeriod) return;
+  period_ = run;
+  region_ = run * groups_.rbegin()[inside].length;
 }
 
 template <class T> void BroadcastPattern::write(const T* operand, int64_t first, int64_t n, T* y) const {

@@ -57,7 +57,7 @@ class BroadcastPattern {
   // A short run that comes again and again: how long it is (0: there is none), and for how many results it does so.
   int64_t period() const { return period_; }
   int64_t region() const { return region_; }
-  static constexpr int64_t kLongestPeriod = 256;
+  static constexpr int64_t kLongestPeriod = 512;
   bool operator==(const BroadcastPattern&) const = default;
 
  private:

@@ -148,3 +148,25 @@ def test_more_single_numbers_than_registers(dtype, size):
 
     for compiled, eager in zip(tf.function(program)(x, y, *factors), program(x, y, *factors), strict=True):
         assert same(compiled, eager)
+
+
+@pytest.mark.parametrize(
+    ("result", "operand"),
+    [
+        ((4, 32, 32, 8, 4), (4, 1, 1, 8, 1)),  # a group normalisation
+        ((3, 17, 5, 7), (3, 1, 5, 1)),
+        ((2, 70, 16, 40), (2, 1, 16, 1)),  # runs longer than the ones that are written once
+        ((2, 3000, 2), (2, 1, 2)),
+        ((5, 2, 3, 40, 3), (1, 2, 1, 40, 1)),
+    ],
+)
+def test_operands_that_are_repeated_between_and_inside_their_elements(result, operand):
+    random = np.random.default_rng(0)
+    x, k = random.standard_normal(result).astype("f4"), random.standard_normal(operand).astype("f4")
+
+    def formula(x, k):
+        return (x - k) * k + x
+
+    expected = (x - k) * k + x
+    np.testing.assert_array_equal(formula(tf.constant(x), tf.constant(k)), expected)
+    np.testing.assert_array_equal(tf.function(formula)(tf.constant(x), tf.constant(k)), expected)
