@@ -30,7 +30,7 @@ def _joined(*parts: Any) -> Any:
 # ---- gathering
 
 
-def _gather_gradient(axis: int, batch: int, rank: int, index_rank: int) -> Callable[..., Any]:
+def gather_gradient(axis: int, batch: int, rank: int, index_rank: int) -> Callable[..., Any]:
     """Rows added up by their numbers; each batch has numbers of its own."""
     middle = index_rank - batch
     order = [*range(batch), *range(axis, axis + middle), *range(batch, axis), *range(axis + middle, rank - 1 + middle)]
@@ -55,7 +55,7 @@ def _gather(n: ExportedNode) -> Any:
     rank, index_rank = n.kind[1].rank, n.shape(1).rank
     if rank is None or index_rank is None:
         raise n.unsupported("an unknown rank")
-    run = _gather_gradient(axis % rank, batch % (index_rank + 1), rank, index_rank)
+    run = gather_gradient(axis % rank, batch % (index_rank + 1), rank, index_rank)
     return inlined(n, run, [n[0], n[1], _as_int32(n, n.tensor(0))])
 
 
@@ -66,7 +66,7 @@ def _as_int32(n: ExportedNode, ref: Ref) -> Ref:
 def top_k_gradient(x: Any, indices: Any, dy: Any) -> Any:
     """The cotangents of the largest elements at their places in the last dimension of `x`."""
     rank = x.shape.rank
-    return _gather_gradient(rank - 1, rank - 1, rank, rank)(dy, indices, shape(x))
+    return gather_gradient(rank - 1, rank - 1, rank, rank)(dy, indices, shape(x))
 
 
 def places_with_batches(batch: int) -> Callable[[Any], Any]:

@@ -14,11 +14,15 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_arrays import slice_arguments
-from tapeflow._src.compat.graph_def.export_compositions import places_with_batches, top_k_gradient
+from tapeflow._src.compat.graph_def.export_compositions import gather_gradient, places_with_batches, top_k_gradient
 from tapeflow._src.compat.graph_def.export_math import axes_of
 from tapeflow._src.compat.graph_def.export_nn import Window, conv_attributes, depthwise_gradient, pool_attributes
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 from tapeflow._src.compat.graph_def.inlining import inlined, written_trace
+from tapeflow._src.ops.arrays.constants import dynamic_dims
+from tapeflow._src.ops.arrays.conversion import cast
+from tapeflow._src.ops.arrays.padding import pad
+from tapeflow._src.types.tensor_shape import TensorShape
 
 # Rules that ask for no shape: the results of all their operations follow from the operands.
 _SHAPELESS = frozenset(
@@ -315,8 +319,12 @@ def _normalize(rule: Rule) -> list[Any]:
 def _gather(rule: Rule) -> list[Any]:
     axis, batch = rule.node.param(0), rule.node.param(1)
     e, x, indices, rank = rule.e, rule.x[0], rule.x[1], rule.x[0].shape.rank
-    if batch or rank is None or indices.shape.rank is None:
-        raise rule.outer.unsupported("the gradient of gather with batch_dims where shapes are unknown")
+    if rank is None or indices.shape.rank is None:
+        raise rule.outer.unsupported("the gradient of gather of unknown rank")
+    if batch:
+        batch %= indices.shape.rank + 1
+        run = gather_gradient((axis or 0) % rank, batch, rank, indices.shape.rank)
+        return [*inlined(rule.outer, run, [rule.dy, indices, rule.shape(x)._replace(shape=TensorShape([rank]))]), None]
     axis, shape, dy = (axis or 0) % rank, rule.shape(x), rule.dy
     if axis:  # the gathered dimensions come first
         count = indices.shape.rank
@@ -369,8 +377,11 @@ def _segment_sum(rule: Rule) -> list[Any]:
 def _matmul(rule: Rule) -> list[Any]:
     e, n, dy = rule.e, rule.node, rule.dy
     a, b = rule.x
-    if a.dtype.is_complex or (n.param(6) is not None and n.kind[0] != a.dtype):
-        raise rule.outer.unsupported("the gradient of a complex product where shapes are unknown")
+    if n.param(6) is not None and n.kind[0] != a.dtype:
+        raise rule.outer.unsupported("the gradient of a product of another dtype where shapes are unknown")
+    if a.dtype.is_complex:
+        found = inlined(rule.outer, _complex_product([bool(n.param(i)) for i in range(4)]), [a, b, dy])
+        return [_sum_batches(rule, dx, x) for dx, x in zip(found, (a, b))]
     ta, tb = (bool(n.param(i) or n.param(i + 2)) for i in (0, 1))
 
     def product(x: Ref, y: Ref, transpose_x: bool, transpose_y: bool) -> Ref:
@@ -383,6 +394,22 @@ def _matmul(rule: Rule) -> list[Any]:
     if a.shape.rank == b.shape.rank == 2:
         return [da, db]
     return [_sum_batches(rule, da, a), _sum_batches(rule, db, b)]
+
+
+def _complex_product(flags: list[bool]) -> Callable[..., Any]:
+    """The cotangents of both sides of a product, each of which may be transposed or adjoint."""
+
+    def turned(x: Any, place: int) -> Any:
+        last = [*range(x.shape.rank - 2), x.shape.rank - 1, x.shape.rank - 2]
+        transposed = primitives.Transpose(x, last) if flags[place] or flags[place + 2] else x
+        return primitives.Conj(transposed) if flags[place + 2] else transposed
+
+    def run(a: Any, b: Any, dy: Any) -> list[Any]:
+        da = primitives.MatMul(dy, turned(b, 1), False, False, False, True)
+        db = primitives.MatMul(turned(a, 0), dy, False, False, True, False)
+        return [turned(da, 0), turned(db, 1)]
+
+    return run
 
 
 def _sum_batches(rule: Rule, dx: Ref, x: Ref) -> Ref:
@@ -403,6 +430,27 @@ def _conv(rule: Rule) -> list[Any]:
     dx = e.one(names[0], rule.shape(x), filters, dy, **attributes)
     df = e.one(names[1], x, rule.shape(filters), dy, **attributes)
     return [w.narrowed(e, dx), w.narrowed(e, df, 0)]
+
+
+@formula("ConvBackpropInput")
+def _conv_input(rule: Rule) -> list[Any]:
+    """Linear in both: a convolution by the cotangent, and by the filters."""
+    e, w, (filters, x) = rule.e, Window(rule.node, 0, False), rule.x
+    filters, x, dy = w.widened(e, filters, 0), w.widened(e, x), w.widened(e, rule.dy)
+    by_filter = "Conv2DBackpropFilter" if w.rank == 4 else "Conv3DBackpropFilterV2"
+    d_filters = e.one(by_filter, dy, rule.shape(filters), x, **conv_attributes(w))
+    dx = e.one(f"Conv{w.dims()}", dy, filters, **conv_attributes(w))
+    return [w.narrowed(e, d_filters, 0), w.narrowed(e, dx)]
+
+
+@formula("ConvBackpropFilter")
+def _conv_filter(rule: Rule) -> list[Any]:
+    e, w, (x, y) = rule.e, Window(rule.node, 0, False), rule.x
+    x, y, d_filters = w.widened(e, x), w.widened(e, y), w.widened(e, rule.dy, 0)
+    by_input = "Conv2DBackpropInput" if w.rank == 4 else "Conv3DBackpropInputV2"
+    dx = e.one(by_input, rule.shape(x), d_filters, y, **conv_attributes(w))
+    dy = e.one(f"Conv{w.dims()}", x, d_filters, **conv_attributes(w))
+    return [w.narrowed(e, dx), w.narrowed(e, dy)]
 
 
 @formula("DepthwiseConv")
@@ -446,3 +494,103 @@ def _set_row(rule: Rule) -> list[Any]:
     flat = e.one("Reshape", others, e.ints([-1]))
     count = e.one("Reshape", e.one("Size", rows, out_type="int32"), e.ints([1]))
     return [e.one("Reshape", e.one("Slice", flat, e.ints([0]), count), rule.shape(rows)), None, d_item]
+
+
+# ---- extremes
+
+
+@formula("TensorScatterMax", "TensorScatterMin")
+def _scattered_extreme(rule: Rule) -> list[Any]:
+    """The old element and the updates that equal the result share its cotangent."""
+    e, (x, indices, updates), y = rule.e, rule.x, rule.y[0]
+    kept = e.one("Cast", e.one("Equal", x, y), DstT=x.dtype)
+    taken = e.one("Cast", e.one("Equal", updates, e.one("GatherNd", y, indices)), DstT=x.dtype)
+    share = e.one("RealDiv", rule.dy, e.one("TensorScatterAdd", kept, indices, taken))
+    return [e.one("Mul", kept, share), None, e.one("Mul", taken, e.one("GatherNd", share, indices))]
+
+
+@formula("UnsortedSegmentMax", "UnsortedSegmentMin")
+def _segment_extreme(rule: Rule) -> list[Any]:
+    """The elements that equal the extreme of their segment share its cotangent."""
+
+    def run(x: Any, ids: Any, y: Any, dy: Any) -> Any:
+        safe = primitives.Maximum(ids, cast(0, ids.dtype))
+        extra = [1] * (x.shape.rank - ids.shape.rank)
+        inside = primitives.Reshape(primitives.GreaterEqual(ids, cast(0, ids.dtype)), [*dynamic_dims(ids), *extra])
+        chosen = primitives.LogicalAnd(primitives.Equal(x, primitives.GatherV2(y, safe, 0, 0)), inside)
+        chosen = cast(chosen, x.dtype)
+        count = primitives.UnsortedSegmentSum(chosen, ids, dynamic_dims(y)[0])
+        return chosen * primitives.GatherV2(primitives.DivNoNan(dy, count), safe, 0, 0)
+
+    if rule.x[0].shape.rank is None or rule.x[1].shape.rank is None:
+        raise rule.outer.unsupported("the gradient of a segment maximum of unknown rank")
+    return [*inlined(rule.outer, run, [rule.x[0], rule.x[1], rule.y[0], rule.dy]), None]
+
+
+# ---- diagonals
+
+
+@formula("MatrixDiagPartV3")
+def _diagonal_part(rule: Rule) -> list[Any]:
+    e, n, x = rule.e, rule.node, rule.x[0]
+    return [e.one("MatrixSetDiagV3", e.one("ZerosLike", x), rule.dy, n.tensor(0), align=n.param(1)), None]
+
+
+@formula("MatrixDiagV3")
+def _diagonal(rule: Rule) -> list[Any]:
+    e, n, x = rule.e, rule.node, rule.x[0]
+    part = e.one("MatrixDiagPartV3", rule.dy, n.tensor(0), e.constant(0, x.dtype), align=n.param(3))
+    return [e.one("Reshape", part, rule.shape(x)), None]
+
+
+@formula("MatrixSetDiagV3")
+def _set_diagonal(rule: Rule) -> list[Any]:
+    e, n, (_, diagonal) = rule.e, rule.node, rule.x
+    others = e.one("MatrixSetDiagV3", rule.dy, e.one("ZerosLike", diagonal), n.tensor(0), align=n.param(1))
+    return [others, e.one("MatrixDiagPartV3", rule.dy, n.tensor(0), e.constant(0, diagonal.dtype), align=n.param(1))]
+
+
+# ---- Fourier transforms
+
+
+def _points(x: Any, rank: int) -> Any:
+    """The number of points of a transform over the last dimensions."""
+    return cast(primitives.Prod(primitives.Pack(dynamic_dims(x)[-rank:], 0), 0), x.dtype)
+
+
+@formula("Fourier")
+def _fourier(rule: Rule) -> list[Any]:
+    rank, inverse = rule.node.param(0), bool(rule.node.param(1))
+
+    def run(dy: Any) -> Any:
+        y = primitives.Fourier(dy, rank, not inverse)
+        return y / _points(dy, rank) if inverse else y * _points(dy, rank)
+
+    return inlined(rule.outer, run, [rule.dy._replace(shape=rule.x[0].shape)])
+
+
+@formula("RealFourier")
+def _real_fourier(rule: Rule) -> list[Any]:
+    """The other half of the spectrum gets no cotangent; what flows to real numbers is real."""
+    rank = rule.node.param(0)
+
+    def run(x: Any, dy: Any) -> Any:
+        missing = dynamic_dims(x)[-1] - dynamic_dims(dy)[-1]
+        whole = pad(dy, [*[[0, 0]] * (x.shape.rank - 1), [0, missing]])
+        return primitives.Real(primitives.Fourier(whole, rank, True)) * _points(x, rank)
+
+    return inlined(rule.outer, run, [rule.x[0], rule.dy._replace(shape=rule.y[0].shape)])
+
+
+@formula("FourierToReal")
+def _fourier_to_real(rule: Rule) -> list[Any]:
+    """All frequencies but the first, and the last of an even length, count twice."""
+    rank = rule.node.param(0)
+
+    def run(x: Any, dy: Any) -> Any:
+        length, place = dynamic_dims(dy)[-1], primitives.Range(0, dynamic_dims(x)[-1], 1)
+        once = primitives.LogicalOr(primitives.Equal(place, 0), primitives.Equal(2 * place, length))
+        weight = cast(primitives.SelectV2(once, 1, 2), x.dtype) / cast(_points(dy, rank), x.dtype)
+        return primitives.RealFourier(dy, rank) * weight
+
+    return inlined(rule.outer, run, [rule.x[0], rule.dy._replace(shape=rule.y[0].shape)])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
@@ -216,11 +215,11 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     predictions, targets = convert_to_tensor(predictions), convert_to_tensor(targets, dtype_hint=int32)
     if predictions.shape.rank != 2:
         raise InvalidArgumentError.of(f"in_top_k: predictions must be 2-dimensional; got {predictions.shape}")
-    if targets.shape.rank != 1 or targets.shape[0] != predictions.shape[0]:
+    if targets.shape.rank != 1 or not targets.shape.is_compatible_with(predictions.shape[:1]):
         raise InvalidArgumentError.of(
             f"in_top_k: First dimension of predictions {predictions.shape} must match targets {targets.shape}",
         )
-    classes = predictions.shape[1]
+    classes = cast(dynamic_dims(predictions)[1], targets.dtype)
     valid = primitives.LogicalAnd(primitives.GreaterEqual(targets, 0), primitives.Less(targets, classes))
     safe = primitives.SelectV2(valid, targets, 0)
     chosen = primitives.GatherV2(predictions, primitives.ExpandDims(safe, 1), 1, 1)
@@ -247,9 +246,9 @@ def searchsorted(
         return primitives.Squeeze(primitives.SearchSorted(line, wanted, side == "right", out_type), 0)
     if lines.shape.rank == 0 or values.shape.rank == 0:
         raise InvalidArgumentError.of("searchsorted: sorted_sequence and values must have at least 1 dimension")
-    shape, length, count = values.shape.as_list(), lines.shape[-1], values.shape[-1]
-    rows = int(np.prod(lines.shape.as_list()[:-1], dtype=np.int64))
-    value_rows = int(np.prod(shape[:-1], dtype=np.int64))
+    shape, (*outer, length) = dynamic_dims(values), dynamic_dims(lines)
+    rows, value_rows = prod(outer), prod(shape[:-1])
+    count = shape[-1]
     found = primitives.SearchSorted(
         primitives.Reshape(lines, [rows, length]),
         primitives.Reshape(values, [value_rows, count]),

@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import find_public, public
-from tapeflow._src.ops.arrays.constants import dynamic_dims, whole
+from tapeflow._src.ops.arrays.constants import dynamic_dims, holds_symbolic, whole
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.padding import pad
@@ -355,7 +355,7 @@ def sobel_edges(image: Any) -> Tensor:
     filters = convert_to_tensor(np.tile(kernels, [1, 1, x.shape[3], 1]).astype(np.float64), dtype=x.dtype)
     padded = pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     y = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
-    return primitives.Reshape(y, [*x.shape.as_list(), 2])
+    return primitives.Reshape(y, [*dynamic_dims(x), 2])
 
 
 @public("image.image_gradients", "compat.v1.image.image_gradients")
@@ -404,7 +404,8 @@ def per_image_standardization(image: Any) -> Any:
     x = cast(as_image(image), float32)
     mean = primitives.Mean(x, [-3, -2, -1], True)
     variance = primitives.Mean(primitives.Square(x - mean), [-3, -2, -1], True)
-    least = 1 / max(1, int(np.prod(x.shape.as_list()[-3:])))
+    count = math.prod(dynamic_dims(x)[-3:])
+    least = 1 / cast(primitives.Maximum(count, 1), x.dtype) if holds_symbolic(count) else 1 / max(1, count)
     # The bound stands inside the root, whose derivative at 0 is infinite.
     return (x - mean) / primitives.Sqrt(primitives.Maximum(variance, cast(least, x.dtype)))
 
@@ -416,7 +417,7 @@ def _same_images(first: Any, second: Any) -> tuple[Any, Any]:
     first, second = convert_to_tensor(first), convert_to_tensor(second)
     if first.shape.rank < 3 or second.shape.rank < 3:
         raise ValueError("Input images must have at least 3 dimensions (height, width, channels).")
-    if first.shape[-3:] != second.shape[-3:]:
+    if not first.shape[-3:].is_compatible_with(second.shape[-3:]):
         raise ValueError(f"images must have the same height, width and channels; got {first.shape} and {second.shape}")
     return first, second
 
@@ -446,7 +447,7 @@ def _ssim_per_channel(
     x: Any, y: Any, peak: Any, filter_size: int, filter_sigma: float, k1: float, k2: float
 ) -> tuple[Any, Any]:
     """The map of structural similarity (.., H, W, C), and that of its contrast and structure alone."""
-    if x.shape[-3] < filter_size or x.shape[-2] < filter_size:
+    if any(size is not None and size < filter_size for size in x.shape[-3:-1]):
         raise InvalidArgumentError.of(
             f"image.ssim: the filter of size {filter_size} must not be larger than the images {x.shape.as_list()}",
         )
@@ -456,10 +457,10 @@ def _ssim_per_channel(
     across = convert_to_tensor(line.transpose(1, 0, 2, 3), dtype=x.dtype)
 
     def blur(image: Any) -> Tensor:
-        dims = image.shape.as_list()
-        flat = primitives.Reshape(image, [int(np.prod(dims[:-3])), *dims[-3:]])
+        dims = dynamic_dims(image)
+        flat = primitives.Reshape(image, [math.prod(dims[:-3]), *dims[-3:]])
         blurred = depthwise_conv2d(depthwise_conv2d(flat, down, [1, 1, 1, 1], "VALID"), across, [1, 1, 1, 1], "VALID")
-        return primitives.Reshape(blurred, [*dims[:-3], *blurred.shape.as_list()[1:]])
+        return primitives.Reshape(blurred, [*dims[:-3], *dynamic_dims(blurred)[1:]])
 
     c1, c2 = (k1 * peak) ** 2, (k2 * peak) ** 2
     mean_x, mean_y = blur(x), blur(y)
@@ -535,10 +536,10 @@ def ssim_multiscale(
 
 def _halved(x: Any) -> Tensor:
     """Images of half the size; an odd last row or column counts twice."""
-    dims = x.shape.as_list()
-    flat = primitives.Reshape(x, [int(np.prod(dims[:-3])), *dims[-3:]])
+    dims = dynamic_dims(x)
+    flat = primitives.Reshape(x, [math.prod(dims[:-3]), *dims[-3:]])
     odd = [dims[-3] % 2, dims[-2] % 2]
-    if any(odd):
+    if holds_symbolic(odd) or any(odd):
         flat = pad(flat, [[0, 0], [0, odd[0]], [0, odd[1]], [0, 0]], mode="SYMMETRIC")
     half = avg_pool2d(flat, 2, 2, "VALID")
-    return primitives.Reshape(half, [*dims[:-3], *half.shape.as_list()[1:]])
+    return primitives.Reshape(half, [*dims[:-3], *dynamic_dims(half)[1:]])

@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
-from tapeflow._src.ops.arrays.constants import is_open
+from tapeflow._src.ops.arrays.constants import holds_symbolic, is_open
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.types.dtypes import as_dtype, int32, int64
@@ -272,11 +272,30 @@ def confusion_matrix(
     elif labels.shape.rank == predictions.shape.rank + 1 and labels.shape[-1] == 1:
         labels = primitives.Squeeze(labels, [-1])
     labels, predictions = cast(labels, int64), cast(predictions, int64)
-    if labels.shape != predictions.shape:
+    if not labels.shape.is_compatible_with(predictions.shape):
         raise InvalidArgumentError.of(
             f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ",
         )
-    largest = 0
+    classes = _checked_classes(labels, predictions, num_classes)
+    dtype = as_dtype(dtype)
+    amounts = _ones_for(predictions, dtype) if weights is None else cast(weights, dtype)
+    return primitives.ScatterNd(primitives.Pack([labels, predictions], 1), amounts, [classes, classes])
+
+
+def _checked_classes(labels: Any, predictions: Any, num_classes: Any) -> Any:
+    """The number of classes; raises, also when a graph runs, if a number is none of a class."""
+    if holds_symbolic([labels, predictions, num_classes]):
+        both = primitives.ConcatV2([primitives.Reshape(x, [-1]) for x in (labels, predictions)], 0)
+        holds = primitives.All(primitives.GreaterEqual(both, 0))
+        largest = primitives.Max(primitives.ConcatV2([both, [-1]], 0)) + 1
+        text = "confusion_matrix: `labels` or `predictions` contains negative values"
+        largest = _core.required(largest, holds, text)
+        if num_classes is None:
+            return largest
+        classes = cast(num_classes, int64)
+        text = "confusion_matrix: `labels` or `predictions` out of bound"
+        return _core.required(classes, primitives.LessEqual(largest, classes), text)
+    highest = 0
     for what, numbers in (("labels", np.asarray(labels)), ("predictions", np.asarray(predictions))):
         if numbers.size and numbers.min() < 0:
             raise InvalidArgumentError.of(
@@ -284,11 +303,8 @@ def confusion_matrix(
             )
         if num_classes is not None and numbers.size and numbers.max() >= int(num_classes):
             raise InvalidArgumentError.of(f"`{what}` out of bound\nCondition x < y did not hold.")
-        largest = max(largest, int(numbers.max()) + 1 if numbers.size else 0)
-    classes = largest if num_classes is None else int(num_classes)
-    dtype = as_dtype(dtype)
-    amounts = _ones_for(predictions, dtype) if weights is None else cast(weights, dtype)
-    return primitives.ScatterNd(primitives.Pack([labels, predictions], 1), amounts, [classes, classes])
+        highest = max(highest, int(numbers.max()) + 1 if numbers.size else 0)
+    return highest if num_classes is None else int(num_classes)
 
 
 @public("histogram_fixed_width_bins")

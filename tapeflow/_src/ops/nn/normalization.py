@@ -11,7 +11,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import dynamic_dims, shape_argument
+from tapeflow._src.ops.arrays.constants import dynamic_dims, is_open, ones_like, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.random.stateless import stateless_uniform
 from tapeflow._src.ops.random.streams import uniform
@@ -81,9 +81,11 @@ def weighted_moments(
     x = convert_to_tensor(x)
     y, axes = _wide(x), _axes(axes)
     weights = cast(convert_to_tensor(frequency_weights, dtype_hint=y.dtype), y.dtype)
-    total = primitives.Sum(
-        primitives.BroadcastTo(weights, np.broadcast_shapes(tuple(weights.shape), tuple(y.shape))), axes, True
-    )
+    if is_open(weights) or is_open(y):
+        wide = weights * ones_like(y)
+    else:
+        wide = primitives.BroadcastTo(weights, np.broadcast_shapes(tuple(weights.shape), tuple(y.shape)))
+    total = primitives.Sum(wide, axes, True)
     mean = primitives.DivNoNan(primitives.Sum(weights * y, axes, True), total)
     variance = primitives.DivNoNan(primitives.Sum(weights * primitives.SquaredDifference(y, mean), axes, True), total)
     if not keepdims:

@@ -11,6 +11,8 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dynamic_dims, holds_symbolic
+from tapeflow._src.ops.arrays.constants import range as number_range
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.signal.spectral import dct, irfft, rfft
 from tapeflow._src.ops.signal.windows import hann_window, vorbis_window
@@ -30,8 +32,13 @@ def _scalar(value: Any, who: str) -> int:
     return int(number)
 
 
-def _zero_padded(x: Any, paddings: list[int], value: Any = 0) -> Tensor:
-    return primitives.PadV2(x, paddings, convert_to_tensor(value, dtype=x.dtype)) if any(paddings) else x
+def _at_least_0(size: Any) -> Any:
+    return primitives.Maximum(size, 0) if holds_symbolic(size) else max(0, size)
+
+
+def _zero_padded(x: Any, paddings: list[Any], value: Any = 0) -> Tensor:
+    padded = holds_symbolic(paddings) or any(paddings)
+    return primitives.PadV2(x, paddings, convert_to_tensor(value, dtype=x.dtype)) if padded else x
 
 
 @public("signal.frame", "compat.v1.signal.frame")
@@ -60,22 +67,24 @@ def frame(
         raise InvalidArgumentError.of(message)
     rank = x.shape.rank
     axis = range(rank)[_scalar(axis, "axis")]
-    samples = x.shape[axis]
+    samples = dynamic_dims(x)[axis]
     if pad_end:
         frames = -(-samples // step)
-        paddings = [0] * (2 * rank)
-        paddings[2 * axis + 1] = max(0, length + step * (frames - 1) - samples)
+        paddings: list[Any] = [0] * (2 * rank)
+        paddings[2 * axis + 1] = _at_least_0(length + step * (frames - 1) - samples)
         x = _zero_padded(x, paddings, pad_value)
     else:
-        frames = max(0, 1 + (samples - length) // step)
+        frames = _at_least_0(1 + (samples - length) // step)
     # Frames are made of pieces of the greatest common length, so that fewer and longer runs are moved.
     piece = gcd(length, step)
-    before, after = x.shape.as_list()[:axis], x.shape.as_list()[axis + 1 :]
-    pieces = x.shape[axis] // piece
+    sizes = dynamic_dims(x)
+    before, after = sizes[:axis], sizes[axis + 1 :]
+    pieces = sizes[axis] // piece
     x = x[(slice(None),) * axis + (slice(0, pieces * piece),)]
     x = primitives.Reshape(x, [*before, pieces, piece, *after])
-    selected = np.arange(frames)[:, None] * (step // piece) + np.arange(length // piece)[None, :]
-    x = primitives.GatherV2(x, convert_to_tensor(selected.astype(np.int32)), axis)
+    starts = number_range(frames) if holds_symbolic(frames) else np.arange(frames, dtype=np.int32)
+    selected = starts[:, None] * (step // piece) + np.arange(length // piece, dtype=np.int32)[None, :]
+    x = primitives.GatherV2(x, convert_to_tensor(selected), axis)
     return primitives.Reshape(x, [*before, frames, length, *after])
 
 
@@ -91,7 +100,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     step = _scalar(frame_step, "frame_step")
     if step < 1:
         raise InvalidArgumentError.of(f"overlap_and_add: frame_step must be positive; got {step}")
-    *outer, frames, length = x.shape.as_list()
+    *outer, frames, length = dynamic_dims(x)
     samples = length + step * (frames - 1)
     if step == length:
         return primitives.Reshape(x, [*outer, samples])

@@ -11,7 +11,8 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
-from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, ones_like
+from tapeflow._src.ops.arrays.constants import range as number_range
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.dtypes import complex64, complex128, float32, float64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -331,7 +332,7 @@ def _rotated(x: Any, axes: Any, forward: bool) -> Any:
     for axis in range(rank) if axes is None else dims_of(axes):
         if not -rank <= axis < rank:
             raise InvalidArgumentError.of(f"axis {axis} is out of range [{-rank}, {rank})")
-        n = x.shape[axis]
+        n = dynamic_dims(x)[axis]
         first = n - n // 2 if forward else n // 2
         front, back = primitives.SplitV(x, [first, n - first], axis)
         x = primitives.ConcatV2([back, front], axis)
@@ -381,7 +382,7 @@ def _check_dct(x: Any, kind: int, n: int | None, axis: int, norm: str | None) ->
     if kind == 1:
         if norm == "ortho":
             raise ValueError("Normalization is not supported for the Type-I DCT.")
-        if x.shape[-1] < 2:
+        if x.shape[-1] is not None and x.shape[-1] < 2:
             raise ValueError("Type-I DCT requires the dimension to be greater than one.")
     if norm not in (None, "ortho"):
         raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
@@ -394,6 +395,8 @@ def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Ten
     n = x.shape[-1] if x.shape.rank else 0
     if n == 0:
         raise ValueError(f"dct: the last dimension must have at least one element; got shape {x.shape}")
+    if n is None:
+        return _open_cosine_transform(x, kind, norm)
     angle = np.arange(n) * (np.pi / (2 * n))
     if kind == 1:
         return primitives.Real(rfft(primitives.ConcatV2([x, x[..., -2:0:-1]], -1)))
@@ -410,6 +413,31 @@ def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Ten
         return irfft(primitives.Cast(scaled, turn.dtype) * turn, [2 * n])[..., :n]
     y = _cosine_transform(x, 2, 2 * n, None)[..., 1::2]
     return y * convert_to_tensor(sqrt(0.5 / n), dtype=y.dtype) if norm == "ortho" else y
+
+
+def _open_cosine_transform(x: Any, kind: int, norm: str | None) -> Any:
+    """The same for a length that only the graph knows: the products with cosines are a matrix product."""
+    n = dynamic_dims(x)[-1]
+    place, count = number_range(n), primitives.Cast(n, x.dtype)
+    row, column = primitives.ExpandDims(place, 1), primitives.ExpandDims(place, 0)
+    first, ones = primitives.Equal(place, 0), primitives.Cast(ones_like(place), x.dtype)
+    if kind == 1:
+        steps, half = row * column, n - 1
+        weights = primitives.SelectV2(primitives.LogicalOr(first, primitives.Equal(place, n - 1)), ones, 2 * ones)
+    elif kind == 2:
+        steps, half, weights = (2 * row + 1) * column, 2 * n, 2 * ones
+    elif kind == 3:
+        steps, half, weights = (2 * column + 1) * row, 2 * n, primitives.SelectV2(first, ones, 2 * ones)
+    else:
+        steps, half, weights = (2 * row + 1) * (2 * column + 1), 4 * n, 2 * ones
+    # Whole turns are taken away as integers: large angles would lose digits.
+    angles = primitives.Cast(steps % (2 * half), x.dtype) / primitives.Cast(half, x.dtype)
+    if norm == "ortho" and kind == 3:
+        weights = primitives.SelectV2(first, primitives.Sqrt(ones / count), primitives.Sqrt(2 * ones / count))
+    y = primitives.MatMul((x * weights)[..., None, :], primitives.Cos(np.pi * angles))[..., 0, :]
+    if norm == "ortho" and kind == 2:
+        y = y * primitives.Sqrt(primitives.SelectV2(first, ones / 4, ones / 2) / count)
+    return y * primitives.Sqrt(0.5 / count) if norm == "ortho" and kind == 4 else y
 
 
 def _cosine_function(kind_by_type: dict[int, int], doc: str, *paths: str) -> Callable[..., Any]:
