@@ -31,6 +31,28 @@ CASES = {
     "bytes": (lambda x: tf.strings.bytes_split(x).to_tensor(""), TEXT, WORDS),
     "points": (lambda x: tf.strings.unicode_decode(x, "UTF-8").to_tensor(-1), TEXT, WORDS),
     "ngrams": (lambda x: tf.strings.ngrams(tf.strings.split(x), 2).to_tensor(""), TEXT, WORDS),
+    "ngrams of a vector": (lambda x: tf.strings.ngrams(x, 2), TEXT, WORDS),
+    "characters": (lambda x: tf.strings.unicode_split(x, "UTF-8"), TEXT, tf.constant(["añb", "", "日本"])),
+    "characters of words": (lambda x: tf.strings.unicode_split(tf.strings.split(x), "UTF-8"), TEXT, WORDS),
+    "one text": (lambda x: tf.strings.unicode_split(x, "UTF-8"), tf.TensorSpec([], tf.string), tf.constant("aé")),
+    "offsets": (lambda x: tf.strings.unicode_split_with_offsets(x, "UTF-8"), TEXT, tf.constant(["añb", ""])),
+    "points with offsets": (lambda x: tf.strings.unicode_decode_with_offsets(x, "UTF-8"), TEXT, WORDS),
+    "words of words": (lambda x: tf.strings.split(tf.strings.split(x), "1"), TEXT, WORDS),
+    "bytes of words": (lambda x: tf.strings.bytes_split(tf.strings.split(x)), TEXT, WORDS),
+    "strings of rows": (
+        lambda x: [
+            f(tf.strings.split(x))
+            for f in (
+                tf.strings.length,
+                tf.strings.lower,
+                lambda w: tf.strings.regex_replace(w, "o", "0"),
+                lambda w: tf.strings.to_hash_bucket_fast(w, 10),
+                lambda w: tf.strings.join([w, w], "-"),
+            )
+        ],
+        TEXT,
+        WORDS,
+    ),
     "join": (lambda x: tf.strings.reduce_join(x, separator="|"), TEXT, WORDS),
     "format": (lambda x: tf.strings.format("{}!", x), TEXT, WORDS),
     "added": (lambda s: tf.sparse.add(s, s), SPARSE, ROWS),

@@ -10,6 +10,8 @@ import numpy as np
 
 from tapeflow._src import primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
+from tapeflow._src.compat.graph_def.export_features import writes_function
+from tapeflow._src.compat.graph_def.export_python import as_ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 from tapeflow._src.compat.graph_def.inlining import inlined, read_back
 from tapeflow._src.control_flow.loops import while_loop
@@ -20,6 +22,7 @@ from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.arrays.indexing import where
 from tapeflow._src.ops.arrays.shaping import meshgrid, shape
 from tapeflow._src.ops.linalg.factorizations import pinv
+from tapeflow._src.ops.signal.spectral import irfft, irfft2d, irfft3d
 
 
 def _joined(*parts: Any) -> Any:
@@ -129,6 +132,28 @@ def _exponential(a: Any) -> Any:
 @writes("MatrixExponential")
 def _matrix_exponential(n: ExportedNode) -> Any:
     return inlined(n, _exponential, [n[0]])
+
+
+def _real_of_half(rank: int) -> Callable[[ExportedNode, dict[str, Any]], Any]:
+    """The inverse of a transform of real numbers; without a length, that of an even number of points."""
+
+    def write(n: ExportedNode, given: dict[str, Any]) -> Any:
+        e, x, length = n.e, as_ref(n.e, given["input_tensor"], None), given["fft_length"]
+        if length is None:
+            sizes = e.one("Shape", x)
+            last = e.one("StridedSlice", sizes, e.ints([-1]), e.ints([0]), e.ints([1]), end_mask=1)
+            length = e.one("Mul", e.one("Sub", last, e.ints(1)), e.ints(2))
+            if rank > 1:
+                outer = e.one("StridedSlice", sizes, e.ints([-rank]), e.ints([-1]), e.ints([1]))
+                length = e.one("ConcatV2", [outer, length], e.ints(0))
+        name = "IRFFT" if rank == 1 else f"IRFFT{rank}D"
+        return e.one(name, x, as_ref(e, length, "int32"), Treal=n.kind[0])
+
+    return write
+
+
+for _rank, _function in enumerate((irfft, irfft2d, irfft3d), 1):
+    writes_function(_function)(_real_of_half(_rank))
 
 
 # ---- recurrences and normalisation

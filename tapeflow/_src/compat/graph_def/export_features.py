@@ -21,8 +21,13 @@ from tapeflow._src.ops.effects.printing import format_
 from tapeflow._src.ops.math.segments import bincount
 from tapeflow._src.ops.random.seeds import seed_of
 from tapeflow._src.ops.sparse import binary, conversion, sparse
-from tapeflow._src.ops.strings.strings import bytes_split, ngrams, reduce_join
-from tapeflow._src.ops.strings.unicode import unicode_decode
+from tapeflow._src.ops.strings.strings import bytes_split, join, ngrams, reduce_join, split
+from tapeflow._src.ops.strings.unicode import (
+    unicode_decode,
+    unicode_decode_with_offsets,
+    unicode_split,
+    unicode_split_with_offsets,
+)
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
@@ -148,19 +153,23 @@ def _image(n: ExportedNode, given: dict[str, Any]) -> Any:
 # ---- text
 
 
-def _rows(e: Emitter, text: Ref, n: ExportedNode) -> Ref:
-    if text.shape.rank not in (0, 1):
-        raise refused(n, f"a function on text of shape {text.shape}")
-    return e.one("Reshape", text, e.ints([-1]))
+def _by_string(n: ExportedNode, text: Any, parts_of: Callable[[Ref], list[Ref]]) -> list[Ref]:
+    """The parts of each string: values and where rows begin, which for a ragged tensor are behind its own rows.
+
+    `parts_of` gives the lists of values of a vector of strings, and then the splits that all of them have.
+    """
+    e, nested = n.e, text[1:] if isinstance(text, Parts) else []
+    flat = text[0] if isinstance(text, Parts) else as_ref(e, text, "string")
+    if not isinstance(text, Parts) and flat.shape.rank not in (0, 1):
+        raise refused(n, f"a function on text of shape {flat.shape}")
+    *lists, splits = parts_of(flat if flat.shape.rank == 1 else e.one("Reshape", flat, e.ints([-1])))
+    if not nested and flat.shape.rank == 0:
+        return lists
+    return [part for values in lists for part in (values, *nested, splits)]
 
 
-@writes_function(bytes_split)
-def _bytes(n: ExportedNode, given: dict[str, Any]) -> Any:
-    e, text = n.e, given["input"]
-    rows = _rows(e, text, n)
-    indices, values, shape = e.node("StringSplit", rows, e.constant("", "string"), skip_empty=False)
-    if text.shape.rank == 0:
-        return [values]
+def _sparse_rows(e: Emitter, indices: Ref, values: Ref, shape: Ref) -> list[Ref]:
+    """The values of a sparse matrix, and where its rows begin."""
     masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
     owners = e.one("StridedSlice", indices, e.ints([0, 0]), e.ints([0, 1]), e.ints([1, 1]), **masks)
     count = e.one("StridedSlice", shape, e.ints([0]), e.ints([1]), e.ints([1]), shrink_axis_mask=1)
@@ -168,31 +177,92 @@ def _bytes(n: ExportedNode, given: dict[str, Any]) -> Any:
     return [values, e.one("ConcatV2", [e.ints([0], "int64"), e.one("Cumsum", lengths, e.ints(0))], e.ints(0))]
 
 
-@writes_function(unicode_decode)
-def _points(n: ExportedNode, given: dict[str, Any]) -> Any:
-    text = given["input"]
-    splits, values = n.e.node(
-        "UnicodeDecode",
-        _rows(n.e, text, n),
+@writes_function(split)
+def _split(n: ExportedNode, given: dict[str, Any]) -> Any:
+    text, separator, limit = list(given.values())[:3]
+    between = as_ref(n.e, separator or "", "string")
+    return _by_string(
+        n, text, lambda rows: _sparse_rows(n.e, *n.e.node("StringSplitV2", rows, between, maxsplit=limit))
+    )
+
+
+@writes_function(bytes_split)
+def _bytes(n: ExportedNode, given: dict[str, Any]) -> Any:
+    none = n.e.constant("", "string")
+    return _by_string(
+        n,
+        given["input"],
+        lambda rows: _sparse_rows(n.e, *n.e.node("StringSplit", rows, none, skip_empty=False)),
+    )
+
+
+def _code_points(n: ExportedNode, given: dict[str, Any], name: str) -> Callable[[Ref], list[Ref]]:
+    """What decodes a vector of strings: splits, code points, and with offsets where each begins."""
+    return lambda rows: n.e.node(
+        name,
+        rows,
         input_encoding=given["input_encoding"],
         errors=given["errors"],
         replacement_char=given["replacement_char"],
-        replace_control_characters=given["replace_control_characters"],
+        replace_control_characters=given.get("replace_control_characters", False),
         Tsplits="int64",
     )
-    return [values] if text.shape.rank == 0 else [values, splits]
+
+
+@writes_function(unicode_decode)
+def _points(n: ExportedNode, given: dict[str, Any]) -> Any:
+    decoded = _code_points(n, given, "UnicodeDecode")
+    return _by_string(n, given["input"], lambda rows: decoded(rows)[::-1])
+
+
+@writes_function(unicode_decode_with_offsets)
+def _points_with_offsets(n: ExportedNode, given: dict[str, Any]) -> Any:
+    def parts_of(rows: Ref) -> list[Ref]:
+        splits, values, starts = _code_points(n, given, "UnicodeDecodeWithOffsets")(rows)
+        return [values, starts, splits]
+
+    return _by_string(n, given["input"], parts_of)
+
+
+def _characters(with_offsets: bool) -> Callable[[ExportedNode, dict[str, Any]], Any]:
+    """Each code point is encoded again, by itself."""
+
+    def write(n: ExportedNode, given: dict[str, Any]) -> Any:
+        e, encoding = n.e, given["input_encoding"]
+
+        def parts_of(rows: Ref) -> list[Ref]:
+            splits, points, starts = _code_points(n, given, "UnicodeDecodeWithOffsets")(rows)
+            count = e.one("AddV2", e.one("Size", points, out_type="int64"), e.ints(1, "int64"))
+            alone = e.one("Range", e.ints(0, "int64"), count, e.ints(1, "int64"))
+            characters = e.one("UnicodeEncode", points, alone, output_encoding=encoding, errors=given["errors"],
+                               replacement_char=given["replacement_char"])  # fmt: skip
+            return [characters, *([starts] if with_offsets else []), splits]
+
+        if encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+            raise refused(n, f"strings.unicode_split of {encoding}")
+        return _by_string(n, given["input"], parts_of)
+
+    return write
+
+
+writes_function(unicode_split)(_characters(False))
+writes_function(unicode_split_with_offsets)(_characters(True))
 
 
 @writes_function(ngrams)
 def _grams(n: ExportedNode, given: dict[str, Any]) -> Any:
-    if not isinstance(given["data"], Parts) or len(given["data"]) != 2:
-        raise refused(n, "strings.ngrams of a dense tensor, or of rows in rows,")
+    e, data = n.e, given["data"]
+    vector = not isinstance(data, Parts) and data.shape.rank == 1
+    if vector:  # one row
+        data = [data, e.one("Pack", [e.ints(0, "int64"), e.one("Size", data, out_type="int64")], axis=0)]
+    if not isinstance(data, list) or len(data) != 2:
+        raise refused(n, "strings.ngrams of a matrix, or of rows in rows,")
     pads = given["pad_values"]
     left, right = ("", "") if pads is None else (pads, pads) if isinstance(pads, str | bytes) else pads
     width = 0 if pads is None else -1 if given["padding_width"] is None else given["padding_width"]
-    return n.e.node(
+    found = e.node(
         "StringNGrams",
-        *given["data"],
+        *data,
         separator=given["separator"],
         ngram_widths=[int(w) for w in np.atleast_1d(given["ngram_width"])],
         left_pad=left,
@@ -200,6 +270,14 @@ def _grams(n: ExportedNode, given: dict[str, Any]) -> Any:
         pad_width=width,
         preserve_short_sequences=given["preserve_short_sequences"],
     )
+    return found[:1] if vector else found
+
+
+@writes_function(join)
+def _joined(n: ExportedNode, given: dict[str, Any]) -> Any:
+    rows = next((x[1:] for x in given["inputs"] if isinstance(x, Parts)), [])
+    flat = [x[0] if isinstance(x, Parts) else as_ref(n.e, x, "string") for x in given["inputs"]]
+    return [n.e.one("StringJoin", flat, separator=given["separator"]), *rows]
 
 
 @writes_function(reduce_join)
@@ -347,3 +425,21 @@ def _bounded(n: ExportedNode) -> Any:
 @writes("PhiloxShuffle")
 def _shuffle(n: ExportedNode) -> Any:
     return n.e.one("StatelessShuffle", n[0], n[1], n[2], n.e.ints(1))
+
+
+# By the number of the kind. The classes of a table of weights (2) are written nowhere: it is one of aliases.
+_SAMPLERS = {0: "UniformCandidateSampler", 1: "LogUniformCandidateSampler", 3: "LearnedUnigramCandidateSampler"}
+
+
+@writes("PhiloxCandidates")
+def _candidates(n: ExportedNode) -> Any:
+    """TensorFlow's samplers keep their numbers to themselves: what comes of a stream is drawn anew."""
+    if n[1].node not in n.writer.seed_by_key:
+        raise n.unsupported("a key that is no stream's")
+    kind, count, unique, classes = (n.param(i) for i in range(4))
+    true_classes = n.shape(0)[1] if n.shape(0).rank == 2 else None
+    if kind not in _SAMPLERS or true_classes is None:
+        raise n.unsupported("weights of classes, or an unknown number of true classes,")
+    n.writer.stateful = True
+    attributes = {"num_true": true_classes, "num_sampled": count, "unique": bool(unique), "range_max": classes}
+    return n.e.node(_SAMPLERS[kind], n[0], **attributes)

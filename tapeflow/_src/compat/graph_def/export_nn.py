@@ -159,9 +159,22 @@ def pool_attributes(n: ExportedNode, w: Window, explicit: bool) -> dict[str, Any
     return attributes | ({"explicit_paddings": w.explicit} if explicit and w.rank == 4 else {})
 
 
+def _dilated_pool(n: ExportedNode, w: Window) -> Ref:
+    """The largest element of each patch: TensorFlow's pools know no dilations."""
+    e = n.e
+    x = w.widened(e, n[0])
+    patches = e.one("ExtractImagePatches", x, ksizes=w.size, strides=w.strides, rates=w.dilations, padding="VALID")
+    places = e.one("StridedSlice", e.one("Shape", patches), e.ints([0]), e.ints([3]), e.ints([1]))
+    channels = e.one("StridedSlice", e.one("Shape", x), e.ints([3]), e.ints([4]), e.ints([1]))
+    rows = e.one("ConcatV2", [places, e.ints([-1]), channels], e.ints(0))
+    return e.one("Max", e.one("Reshape", patches, rows), e.ints([3]))
+
+
 @writes("MaxPool")
 def _max_pool(n: ExportedNode) -> Any:
     e, w = n.e, Window(n, 0, True)
+    if w.rank == 4 and any(d != 1 for d in w.dilations) and w.padding == "VALID":
+        return w.narrowed(e, _dilated_pool(n, w))
     y = e.one("MaxPool" if w.rank == 4 else "MaxPool3D", w.widened(e, n[0]), **pool_attributes(n, w, True))
     return w.narrowed(e, y)
 

@@ -15,7 +15,6 @@ from tapeflow._src.compat.raw_ops.table import raw_name_by_adapter, raw_name_by_
 from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place
 from tapeflow._src.ops.linalg.einsum import einsum
 from tapeflow._src.ops.lookup.tables import TableCall
-from tapeflow._src.ops.strings.strings import split
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import UnimplementedError
 
@@ -92,7 +91,7 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
     rule = rule_by_function.get(call.function)
     if rule is not None:
         return rule(n, tuple(args), kwargs)
-    if any(isinstance(x, Parts) for x in (*args, *kwargs.values())):
+    if _has_parts([*args, *kwargs.values()]):
         raise _refused(n, call)
     raw = raw_name_by_adapter.get(id(call.function))
     if raw is not None and find_op_def(raw) is not None and (call.whole or raw in _DIRECT):
@@ -110,6 +109,10 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
 
 class Parts(list[Ref]):
     """The parts of a sparse tensor (indices, values, shape) or of a ragged one (values, splits)."""
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, Parts) or (isinstance(value, list | tuple) and any(map(_has_parts, value)))
 
 
 def _taken(n: ExportedNode, leaf: Any) -> Any:
@@ -151,25 +154,4 @@ def _einsum(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return n.e.one("Einsum", [as_ref(n.e, x, None) for x in inputs], equation=equation.replace(" ", ""))
 
 
-def _split(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The parts of each string, and where the rows of parts begin."""
-    given = inspect.signature(split).bind(*args, **kwargs)
-    given.apply_defaults()
-    text, separator, limit = list(given.arguments.values())[:3]
-    if text.shape.rank not in (0, 1):
-        raise UnimplementedError.of(f"{n.writer.where}: strings.split of shape {text.shape} cannot be written")
-    e = n.e
-    rows = e.one("Reshape", text, e.ints([-1]))
-    indices, values, shape = e.node("StringSplitV2", rows, as_ref(e, separator or "", "string"), maxsplit=limit)
-    if text.shape.rank == 0:
-        return [values]
-    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2}
-    owners = e.one("StridedSlice", indices, e.ints([0, 0]), e.ints([0, 1]), e.ints([1, 1]), **masks)
-    count = e.one("StridedSlice", shape, e.ints([0]), e.ints([1]), e.ints([1]), shrink_axis_mask=1)
-    ones = e.one("OnesLike", owners)
-    lengths = e.one("UnsortedSegmentSum", ones, owners, count)
-    ends = e.one("Cumsum", lengths, e.ints(0))
-    return [values, e.one("ConcatV2", [e.ints([0], "int64"), ends], e.ints(0))]
-
-
-rule_by_function: dict[Any, Rule] = {einsum: _einsum, split: _split}
+rule_by_function: dict[Any, Rule] = {einsum: _einsum}

@@ -9,6 +9,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.op_defs import find_op_def
 from tapeflow._src.io.protos import messages
+from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.ops.random.seeds import Stream
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import UnimplementedError
@@ -155,6 +156,9 @@ class FunctionWriter:
         if writer.effects or writer.stateful:
             function.signature.is_stateful = True
         function.attr["_construction_context"].s = b"kEagerRuntime"
+        # TensorFlow's gradients of some operations need the rank of their inputs.
+        known = [*(shape for _, _, shape in data[0]), *(TensorShape([]) for _ in resources)]
+        function.attr["_input_shapes"].list.shape.extend(shape_message(shape) for shape in known)
         return resources
 
 

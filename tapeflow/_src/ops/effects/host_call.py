@@ -79,8 +79,15 @@ def _composition_call(inputs: list[Any], effect: bool) -> CompositionCall | None
         return None
     function, args, kwargs = frames.stack[-1]
     place_by_id = {id(x): Place(i) for i, x in enumerate(inputs)}
+    flat: list[int] = []
 
     def placed(leaf: Any) -> Any:
+        if isinstance(leaf, CompositeTensor):  # a function of each string runs on the flat values of a ragged tensor
+            values = id(getattr(leaf, "flat_values", None))
+            if values not in place_by_id:
+                raise KeyError(leaf)
+            flat.append(values)
+            return place_by_id[values]
         found = place_by_id.get(id(leaf))
         if found is None and _core.is_symbolic(leaf):
             raise KeyError(leaf)
@@ -89,6 +96,8 @@ def _composition_call(inputs: list[Any], effect: bool) -> CompositionCall | None
     try:
         found = nest.map_structure(placed, [list(args), kwargs])
     except KeyError:
+        return None
+    if flat and any(_core.is_symbolic(x) and id(x) not in flat for x in inputs):  # the rows matter, too
         return None
     return CompositionCall(function, tuple(found[0]), found[1], effect)
 

@@ -538,8 +538,10 @@ def _halved(x: Any) -> Tensor:
     """Images of half the size; an odd last row or column counts twice."""
     dims = dynamic_dims(x)
     flat = primitives.Reshape(x, [math.prod(dims[:-3]), *dims[-3:]])
-    odd = [dims[-3] % 2, dims[-2] % 2]
-    if holds_symbolic(odd) or any(odd):
-        flat = pad(flat, [[0, 0], [0, odd[0]], [0, odd[1]], [0, 0]], mode="SYMMETRIC")
+    for axis, size in ((1, dims[-3]), (2, dims[-2])):
+        odd = size % 2
+        if holds_symbolic(odd) or odd:
+            last = flat[:, size - odd :] if axis == 1 else flat[:, :, size - odd :]
+            flat = primitives.ConcatV2([flat, last], axis)
     half = avg_pool2d(flat, 2, 2, "VALID")
     return primitives.Reshape(half, [*dims[:-3], *dynamic_dims(half)[1:]])

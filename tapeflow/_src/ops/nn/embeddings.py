@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import shape_argument
+from tapeflow._src.ops.arrays.constants import holds_symbolic, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.sorting import argsort, searchsorted, sort, unique
@@ -218,6 +219,13 @@ def safe_embedding_lookup_sparse(
     return safe_lookup_sparse(embedding_weights, sparse_ids, sparse_weights, combiner, default_id, "div", max_norm)
 
 
+def _sizes(dense_shape: Any) -> list[Any]:
+    """The sizes of a sparse tensor: numbers, or scalars that running the graph gives."""
+    if holds_symbolic(dense_shape) and dense_shape.shape[0] is not None:
+        return [dense_shape[i] for i in range(dense_shape.shape[0])]
+    return [int(d) for d in np.asarray(dense_shape)]
+
+
 def safe_lookup_sparse(
     params: Any, ids: Any, weights: Any, combiner: str | None, default_id: Any, strategy: str, max_norm: Any
 ) -> Tensor:
@@ -228,17 +236,18 @@ def safe_lookup_sparse(
     if isinstance(ids, RaggedTensor):
         ids, weights = ids.to_sparse(), None if weights is None else weights.to_sparse()
     parts = _parts(_table(params))
-    dims = [int(d) for d in np.asarray(ids.dense_shape)]
-    outer, rows = dims[:-1], int(np.prod(dims[:-1]))
+    dims = _sizes(ids.dense_shape)
+    outer, rows = dims[:-1], prod(dims[:-1])
     # Several leading dimensions count as one.
-    strides = [int(np.prod(outer[i + 1 :])) for i in range(len(outer))]
+    strides = [prod(outer[i + 1 :]) for i in range(len(outer))]
     segment = primitives.Sum(cast(ids.indices, int64)[:, :-1] * convert_to_tensor(strides, dtype=int64), [1], False)
     good = ids.values >= 0
     if weights is not None and combiner != "sum":
         good = primitives.LogicalAnd(good, weights.values > 0)
     positions = primitives.Reshape(primitives.Where(good), [-1])
     indices = primitives.Pack([gather(segment, positions), positions], 1)
-    shape = [rows, max(1, int(ids.values.shape[0]))]
+    count = primitives.Shape(ids.values, int64)[0]
+    shape = primitives.Pack([cast(rows, int64), primitives.Maximum(count, 1)], 0)
     filler = cast(0 if default_id is None else default_id, ids.values.dtype)
     filled, empty = fill_empty_rows(SparseTensor(indices, gather(ids.values, positions), shape), filler)
     filled_weights = None

@@ -415,7 +415,7 @@ def _cosine_transform(x: Any, kind: int, n: int | None, norm: str | None) -> Ten
     return y * convert_to_tensor(sqrt(0.5 / n), dtype=y.dtype) if norm == "ortho" else y
 
 
-def _open_cosine_transform(x: Any, kind: int, norm: str | None) -> Any:
+def _open_cosine_transform(x: Any, kind: int, norm: str | None) -> Tensor:
     """The same for a length that only the graph knows: the products with cosines are a matrix product."""
     n = dynamic_dims(x)[-1]
     place, count = number_range(n), primitives.Cast(n, x.dtype)
