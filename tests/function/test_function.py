@@ -547,3 +547,20 @@ def test_autograph_options_are_kept_as_given(options):
     f = tf.function(abs, experimental_autograph_options=options)
     assert f._experimental_autograph_options == options
     assert copy.deepcopy(f)._experimental_autograph_options == options
+
+
+def test_an_inner_function_is_traced_again_once_its_variables_are_made():
+    state = []
+
+    @tf.function
+    def inner(x):
+        scale = state[0] if state else 8.0  # as Keras's loss scale, until its optimizer is built
+        y = x * scale
+        if not state:
+            state.append(tf.Variable(2.0))
+        return y
+
+    outer = tf.function(lambda x: inner(x) + 1.0)
+    assert float(outer(3.0)) == 7.0
+    state[0].assign(5.0)
+    assert float(outer(3.0)) == 16.0

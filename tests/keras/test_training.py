@@ -276,3 +276,18 @@ def test_fit_of_an_embedding(optimizer):
     model.fit(ids, np.ones([16, 1]), epochs=3, verbose=0)
     assert model.evaluate(ids, np.ones([16, 1]), verbose=0) < before
     np.testing.assert_array_equal(np.array(model.layers[0].embeddings)[7:], table[7:])
+
+
+def test_the_loss_scale_of_mixed_float16_settles(keras):
+    keras.utils.set_random_seed(7)
+    x = np.random.default_rng(0).normal(size=(64, 8)).astype("float32")
+    policy = keras.mixed_precision.global_policy()
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1, dtype="float32")])
+        model.compile("sgd", "mse")
+        losses = model.fit(x, x.sum(1), epochs=4, verbose=0, shuffle=False).history["loss"]
+    finally:
+        keras.mixed_precision.set_global_policy(policy)
+    assert losses == sorted(losses, reverse=True) and losses[-1] < 0.8 * losses[0]
+    assert float(model.optimizer.dynamic_scale) >= 4096.0  # it is halved only while gradients overflow

@@ -254,11 +254,12 @@ class Function(_core.FunctionBase):
 
     def _trace(self, call: CallSignature, outer: Any) -> ConcreteFunction:
         may_create = not self._traces.created_variables
+        made_outside = 0 if outer is None else len(outer.created_variables)
         concrete = self._trace_once(call, outer, may_create)
         self._traces.created_variables = True
         # A graph that made variables is no good for a second call: the next trace finds them made.
-        if may_create and outer is None and concrete.graph.created_variables:
-            self._traces.holds_variables = True
+        if may_create and len(concrete.graph.created_variables) > made_outside:
+            self._traces.holds_variables = outer is None
             concrete = self._trace_once(call, outer, False)
         if outer is None:
             record_traced(concrete.graph)
