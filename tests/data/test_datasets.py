@@ -309,3 +309,30 @@ def test_files_of_images_are_read_and_resized(tmp_path):
 
     (batch,) = tf.data.Dataset.from_tensor_slices(paths).map(read).batch(2)
     assert batch.shape == (2, 4, 5, 3) and tf.reduce_all(batch == 7.0)
+
+
+def test_pairs_stay_together_after_an_error():
+    numbers = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0])
+    inverse = numbers.map(lambda x: tf.debugging.check_numerics(1.0 / x, "inverse"))
+    for order in ((inverse, numbers), (numbers, inverse)):
+        pairs = list(tf.data.Dataset.zip(order).ignore_errors().as_numpy_iterator())
+        assert [a * b for a, b in pairs] == [1.0, 1.0, 1.0]
+
+
+def test_datasets_of_weight_zero_are_not_waited_for():
+    endless, one = tf.data.Dataset.from_tensors(-1).repeat(), tf.data.Dataset.from_tensors(1)
+    sample = tf.data.Dataset.sample_from_datasets
+    assert [int(x) for x in sample([endless, one], weights=[0.0, 1.0])] == [1]
+    assert list(sample([endless, endless], weights=np.array([0.0, 0.0]))) == []
+    with pytest.raises(TypeError, match=r"tf\.float32"):
+        sample([one, one], weights=[1, 1])
+
+
+def test_paths_and_names_of_files(tmp_path):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path in paths:
+        path.write_text(path.name)
+    assert [x.numpy() for x in tf.data.TextLineDataset(paths)] == [b"a.txt", b"b.txt"]
+    for names in (tf.data.Dataset.range(2), tf.data.Dataset.from_tensors(["a", "b"])):
+        with pytest.raises(TypeError, match=r"must contain `tf\.string` elements"):
+            tf.data.TextLineDataset(names)

@@ -50,3 +50,27 @@ def test_variants_of_another_kind_are_refused(tmp_path):
 def test_rows_without_a_dtype_are_refused():
     with pytest.raises(ValueError, match="dtype or flat_values_spec"):
         tf.RaggedTensorSpec([None, None], None)
+
+
+def test_functions_choose_files_and_read_them(tmp_path):
+    numbers, folder = tf.data.Dataset.range(6), str(tmp_path / "halves")
+    numbers.save(folder, shard_func=lambda x: x // 3)
+    assert [int(x) for x in tf.data.Dataset.load(folder)] == [0, 3, 1, 4, 2, 5]
+    loaded = tf.data.experimental.load(folder, reader_func=lambda files: files.flat_map(lambda file: file))
+    assert [int(x) for x in loaded] == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(TypeError, match="reader_func"):
+        tf.data.Dataset.load(folder, reader_func=lambda files: 3)
+    tf.data.experimental.save(numbers, str(tmp_path / "packed"), "GZIP", lambda x: x % 2)
+    assert [int(x) for x in tf.data.experimental.load(str(tmp_path / "packed"), compression="GZIP")] == list(range(6))
+    with pytest.raises(NotImplementedError, match="checkpoint_args"):
+        numbers.save(folder, checkpoint_args={"step_counter": tf.Variable(0)})
+
+
+def test_snapshots_with_functions(tmp_path):
+    kept = tf.data.Dataset.range(4).snapshot(
+        str(tmp_path / "kept"),
+        shard_func=lambda x: x % 2,
+        reader_func=lambda files: files.flat_map(lambda file: file),
+    )
+    for _ in range(2):
+        assert [int(x) for x in kept] == [0, 2, 1, 3]

@@ -30,4 +30,7 @@ CALLS = [
     "tf.io.decode_raw(['ab'], tf.string)",
     "tf.nn.dilation2d(tf.zeros([1, 4, 4, 2]), tf.zeros([2, 2, 2]), [1, 0, 1, 1], 'SAME', 'NHWC', [1, 1, 1, 1])",
     "tf.io.parse_tensor([b'bogus'], tf.float32)",
+    "tf.ragged.segment_ids_to_row_splits([0, 2**63 - 1, 2])",
+    "tf.image.extract_patches(tf.zeros([1, 2, 2, 1]), [1, 1, 2, 1], [1, 1, 0, 1], [1, 1, 1, 1], 'VALID')",
+    "tf.sequence_mask(tf.constant([2**62], tf.int64))",
 ]

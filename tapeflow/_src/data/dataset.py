@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, ch
 from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
-from tapeflow._src.data.snapshots import saved_elements, write_elements
+from tapeflow._src.data.snapshots import Kept, has_elements, in_turn, saved_shards, write_elements
 from tapeflow._src.data.stages import graph_of_stages
 from tapeflow._src.data.transformations import Transformations
 from tapeflow._src.function.autograph.operators import Rows
@@ -436,6 +437,13 @@ class Dataset(Transformations, CompositeTensor):
         """Elements of datasets that are chosen at random, with probabilities like `weights`."""
         if not datasets:
             raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        given = np.asarray(weights) if isinstance(weights, list | tuple | np.ndarray) else None
+        if given is not None and given.dtype.kind == "f" and given.shape == (len(datasets),) and (given == 0).any():
+            # Those of weight 0 are never chosen, and not waited for.
+            kept = np.flatnonzero(given)
+            if not kept.size:
+                return datasets[0].take(0)
+            datasets, weights = [datasets[i] for i in kept], given[kept]
         choices = RandomChoices(len(datasets), weights, seed, rerandomize_each_iteration)
         return cls(choosing.Directed(choices, [dataset._pipe for dataset in datasets], stop_on_empty_dataset))
 
@@ -487,8 +495,15 @@ class Dataset(Transformations, CompositeTensor):
         shard_func: Callable[..., Any] | None = None,
         checkpoint_args: Any = None,
     ) -> None:
-        """Writes all elements into a folder, from which `load` makes the dataset again."""
-        write_elements(path, self._pipe.spec, self._pipe.begin(Iteration()), compression)
+        """Writes all elements into a folder, from which `load` makes the dataset again.
+
+        `shard_func` gives the number of the file for an element.
+        """
+        if checkpoint_args is not None:
+            raise NotImplementedError("Dataset.save: checkpoint_args is not supported; a save begins anew")
+        iteration = Iteration()
+        shard_of = None if shard_func is None else mapping.numbering(shard_func, self._pipe.spec, "save", iteration)
+        write_elements(path, self._pipe.spec, self._pipe.begin(iteration), compression, shard_of)
 
     @classmethod
     def load(
@@ -499,11 +514,22 @@ class Dataset(Transformations, CompositeTensor):
         reader_func: Callable[..., Any] | None = None,
         wait: bool = False,
     ) -> Any:
-        """The dataset that `save` wrote."""
-        spec, elements = saved_elements(path, compression)
+        """The dataset that `save` wrote, or what `reader_func` makes of a dataset of its files, which are datasets.
+
+        Without one, the files give an element in turn. `wait` is for a dataset that another process is writing.
+        """
+        while wait and not has_elements(path):
+            time.sleep(0.1)
+        spec, shards = saved_shards(path, compression)
         if element_spec is not None:
             common_spec(element_spec, spec, "load")
-        return cls(windows.Window(spec, elements))
+        parts = [(cls(windows.Window(spec, shard)),) for shard in shards]
+        if reader_func is None:
+            return cls(windows.Window(spec, in_turn(shards)))
+        result = reader_func(cls(windows.Window(DatasetSpec(spec), parts)))
+        if not isinstance(result, Dataset):
+            raise TypeError(f"`reader_func` must return a `tf.data.Dataset` object. Got {type(result)}.")
+        return result
 
     def snapshot(
         self,
@@ -513,8 +539,12 @@ class Dataset(Transformations, CompositeTensor):
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Any:
-        """Elements that are computed once and kept in files of a folder."""
-        return self.cache(os.path.join(path, "snapshot"))
+        """Elements that are computed once and kept in files of a folder; see `save` and `load` for the functions."""
+        if reader_func is None and shard_func is None and compression in ("AUTO", "SNAPPY", "NONE", None):
+            return self.cache(os.path.join(path, "snapshot"))
+        packed = compression if compression in ("GZIP", "ZLIB") else None
+        save, load = functools.partial(self.save, path, packed, shard_func), functools.partial(Dataset.load, path)
+        return self._then(Kept(self._pipe, path, save, lambda: load(None, packed, reader_func)._pipe))
 
 
 @public("data.NumpyIterator")

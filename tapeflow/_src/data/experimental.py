@@ -358,7 +358,7 @@ def save(
 
     >>> tf.data.experimental.save(tf.data.Dataset.range(2), "numbers")
     """
-    dataset.save(path)
+    dataset.save(path, compression, shard_func, checkpoint_args)
 
 
 @public("data.experimental.load")
@@ -371,7 +371,7 @@ def load(
     >>> list(tf.data.experimental.load("numbers").as_numpy_iterator())
     [np.int64(0), np.int64(1)]
     """
-    dataset: Dataset = Dataset.load(path, element_spec)
+    dataset: Dataset = Dataset.load(path, element_spec, compression, reader_func)
     return dataset
 
 

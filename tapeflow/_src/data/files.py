@@ -18,6 +18,7 @@ from tapeflow._src.data.pipes.pipe import Iteration, Pipe, as_count
 from tapeflow._src.data.pipes.structure import Leaves, as_leaf
 from tapeflow._src.io.records import records_in
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import string
 from tapeflow._src.types.errors import InvalidArgumentError, NotFoundError
 from tapeflow._src.types.tensor_spec import TensorSpec
@@ -77,8 +78,9 @@ class FromFiles(Pipe):
         self._files = getattr(filenames, "_pipe", None)
         if isinstance(self._files, Pipe):
             self.inputs = (self._files,)
+            self._check_names(self._files.spec)
         else:
-            given = os.fspath(filenames) if isinstance(filenames, os.PathLike) else filenames
+            given = nest.map_structure(lambda x: os.fspath(x) if isinstance(x, os.PathLike) else x, filenames)
             is_empty = isinstance(given, list | tuple) and not given  # no name tells the dtype
             self._names = convert_to_tensor(given, string) if is_empty else as_leaf(given)
             if self._names.dtype.name != "string":
@@ -90,6 +92,19 @@ class FromFiles(Pipe):
         self._compression, self._read = compression or "", read
         if self._compression not in ("", "GZIP", "ZLIB"):
             raise InvalidArgumentError.of(f"Unsupported compression_type: {compression}")
+
+    @staticmethod
+    def _check_names(spec: Any) -> None:
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"The `filenames` argument must be a dataset of strings; got elements {spec}")
+        if spec.dtype != string:
+            raise TypeError(
+                f"The `filenames` argument must contain `tf.string` elements. Got `{spec.dtype!r}` elements."
+            )
+        if spec.shape.rank not in (0, None):
+            raise TypeError(
+                f"The `filenames` argument must contain `tf.string` elements that are scalars; got {spec.shape}"
+            )
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if isinstance(self._files, Pipe):

@@ -1,7 +1,7 @@
 """Elements of a dataset in a folder, in TensorFlow's snapshot format, for `Dataset.save`, `load` and `cache(file)`.
 
 `dataset_spec.pb` says what the elements are, `snapshot.metadata` which run is the last one, and
-`<run>/00000000.shard/00000000.snapshot` holds a record with a TensorProto for each part of each element. A ragged or
+`<run>/<number>.shard/00000000.snapshot` holds a record with a TensorProto for each part of each element. A ragged or
 sparse tensor is one part: variants with its tensors inside.
 """
 
@@ -14,10 +14,12 @@ import shutil
 import time
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any, NoReturn
 
 from tapeflow._src.data.files import opened_file
+from tapeflow._src.data.pipes.pipe import UNKNOWN, Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves
 from tapeflow._src.function.spec_messages import decode, encode
 from tapeflow._src.io.atomic_files import atomic_file, write_atomically
@@ -32,7 +34,6 @@ from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 _SPEC, _METADATA, _OLD = "dataset_spec.pb", "snapshot.metadata", "elements.npz"
-_SHARD = os.path.join("00000000.shard", "00000000.snapshot")
 _VERSION = 2
 
 
@@ -41,25 +42,56 @@ def has_elements(path: str) -> bool:
     return os.path.exists(os.path.join(path, _METADATA))
 
 
-def write_elements(path: str, spec: Any, elements: Iterable[Leaves], compression: str | None = None) -> None:
-    """Writes elements, and their specification, into a folder. Until all are there, the old ones stay."""
+class _Shard:
+    """One file of elements, open for writing."""
+
+    def __init__(self, file: Any, compression: str | None) -> None:
+        bits = zlib.MAX_WBITS | (16 if compression == "GZIP" else 0)
+        self._packer = zlib.compressobj(wbits=bits) if compression in ("GZIP", "ZLIB") else None
+        self._file = file
+
+    def write(self, element: Leaves, specs: list[Any]) -> None:
+        for leaf, spec in zip(element, specs, strict=True):
+            for message in _messages(leaf, spec):
+                data = framed(message.SerializeToString())
+                self._file.write(data if self._packer is None else self._packer.compress(data))
+
+    def finish(self) -> None:
+        if self._packer is not None:
+            self._file.write(self._packer.flush())
+
+
+def write_elements(
+    path: str,
+    spec: Any,
+    elements: Iterable[Leaves],
+    compression: str | None = None,
+    shard_of: Callable[[Leaves], int] | None = None,
+) -> None:
+    """Writes elements, and their specification, into a folder. Until all are there, the old ones stay.
+
+    `shard_of` says into which file an element goes.
+    """
     folder = os.fspath(path)
     run = str(uuid.uuid4().int % (1 << 64))
-    file_path = os.path.join(folder, run, _SHARD)
-    os.makedirs(os.path.dirname(file_path))
     before = _old_run(folder)
-    bits = zlib.MAX_WBITS | (16 if compression == "GZIP" else 0)
-    packer = zlib.compressobj(wbits=bits) if compression in ("GZIP", "ZLIB") else None
-    count = 0
-    with atomic_file(file_path) as file:
+    count, specs = 0, nest.flatten(spec)
+    shards: dict[int, _Shard] = {}
+    with ExitStack() as files:
+
+        def opened(number: int) -> _Shard:
+            if number not in shards:
+                name = os.path.join(folder, run, f"{number:08d}.shard", "00000000.snapshot")
+                os.makedirs(os.path.dirname(name))
+                shards[number] = _Shard(files.enter_context(atomic_file(name)), compression)
+            return shards[number]
+
+        opened(0)
         for element in elements:
             count += 1
-            for leaf, leaf_spec in zip(element, nest.flatten(spec), strict=True):
-                for message in _messages(leaf, leaf_spec):
-                    data = framed(message.SerializeToString())
-                    file.write(data if packer is None else packer.compress(data))
-        if packer is not None:
-            file.write(packer.flush())
+            opened(0 if shard_of is None else shard_of(element)).write(element, specs)
+        for shard in shards.values():
+            shard.finish()
     dtypes = [dtype.as_datatype_enum for leaf_spec in nest.flatten(spec) for dtype in _record_dtypes(leaf_spec)]
     metadata = messages.SnapshotMetadataRecord(
         run_id=run,
@@ -141,7 +173,18 @@ def _metadata(folder: str) -> Any:
 
 
 def saved_elements(path: str, compression: str | None = None) -> tuple[Any, list[Leaves]]:
-    """The specification and the elements that were written into a folder."""
+    """The specification and the elements that were written into a folder, one of each file in turn."""
+    spec, shards = saved_shards(path, compression)
+    return spec, in_turn(shards)
+
+
+def in_turn(shards: list[list[Leaves]]) -> list[Leaves]:
+    """The elements of all files: the first of each, the second of each, and so on."""
+    return [element for row in itertools.zip_longest(*shards) for element in row if element is not None]
+
+
+def saved_shards(path: str, compression: str | None = None) -> tuple[Any, list[list[Leaves]]]:
+    """The specification and the elements of each file in a folder."""
     folder = os.fspath(path)
     if not has_elements(folder):
         _refuse(folder)
@@ -155,13 +198,13 @@ def saved_elements(path: str, compression: str | None = None) -> tuple[Any, list
         raise DataLossError.of(f"{spec_path}: {error}") from None
     if not parts or not all(isinstance(part, TensorSpec) for part in parts):
         raise DataLossError.of(f"{spec_path}: it describes no elements of a dataset")
-    elements: list[Leaves] = []
-    shards = sorted(glob.glob(os.path.join(glob.escape(folder), metadata.run_id, "*.shard", "*.snapshot")))
-    for shard in shards:
-        elements += _elements(shard, compression, specs)
-    if metadata.num_elements >= 0 and len(elements) != metadata.num_elements:
-        raise DataLossError.of(f"{folder}: {metadata.num_elements} elements were saved, {len(elements)} are there")
-    return spec, elements
+    files = sorted(glob.glob(os.path.join(glob.escape(folder), metadata.run_id, "*.shard", "*.snapshot")))
+    by_shard = itertools.groupby(files, os.path.dirname)
+    shards = [[element for file in group for element in _elements(file, compression, specs)] for _, group in by_shard]
+    count = sum(map(len, shards))
+    if metadata.num_elements >= 0 and count != metadata.num_elements:
+        raise DataLossError.of(f"{folder}: {metadata.num_elements} elements were saved, {count} are there")
+    return spec, shards
 
 
 def _refuse(folder: str) -> NoReturn:
@@ -192,3 +235,21 @@ def _elements(path: str, compression: str | None, specs: list[Any]) -> Iterator[
             if isinstance(error, DataLossError):
                 raise
             raise DataLossError.of(f"{path}: {error}") from None
+
+
+class Kept(Pipe):
+    """The elements of a pipe, from files that the first iteration writes."""
+
+    name = "_SnapshotDataset"
+
+    def __init__(self, before: Pipe, path: str, save: Callable[[], None], load: Callable[[], Pipe]) -> None:
+        super().__init__(before.spec, before)
+        self._path, self._save, self._load = path, save, load
+
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        if not has_elements(self._path):
+            self._save()
+        return self._load().begin(iteration)
+
+    def count(self) -> int:
+        return UNKNOWN  # a function reads the files

@@ -265,3 +265,11 @@ class WithoutErrors(Pipe):
             except OpError as error:
                 if self._warn is not None:
                     self._warn(f"ignore_errors: {error}")
+
+
+def numbering(function: Callable[..., Any], spec: Any, who: str, iteration: Iteration) -> Callable[[Leaves], int]:
+    """A function of elements that gives a number, traced."""
+    traced = Traced(function, spec, who)
+    if len(traced.leaves) != 1:
+        raise TypeError(f"{who}: the function of elements must return one integer; got {traced.spec}")
+    return lambda element: int(traced(iteration, element)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from tapeflow._src.data.pipes.background import Ahead
@@ -12,7 +13,7 @@ from tapeflow._src.data.pipes.seeds import SeedSource, random_words
 from tapeflow._src.data.pipes.structure import Leaves, common_spec
 from tapeflow._src.data.snapshots import has_elements, saved_elements, write_elements
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
+from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError, OpError
 
 _AUTOTUNED_BUFFER = 8  # elements
 
@@ -346,6 +347,30 @@ class Joined(Pipe):
         return INFINITE if INFINITE in counts else UNKNOWN if UNKNOWN in counts else sum(counts)
 
 
+class _SideBySide:
+    """The elements of iterators side by side. After an error in one of them, all have gone on by one."""
+
+    def __init__(self, iterators: list[Iterator[Leaves]]) -> None:
+        self._iterators = iterators
+
+    def __iter__(self) -> Iterator[Leaves]:
+        return self
+
+    def __next__(self) -> Leaves:
+        if not self._iterators:
+            raise StopIteration
+        found: list[Any] = []
+        for i, iterator in enumerate(self._iterators):
+            try:
+                found += next(iterator)
+            except OpError:
+                for later in self._iterators[i + 1 :]:
+                    with suppress(OpError, StopIteration):
+                        next(later)
+                raise
+        return tuple(found)
+
+
 class Zipped(Pipe):
     """Elements side by side, as long as all pipes have some."""
 
@@ -359,8 +384,7 @@ class Zipped(Pipe):
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         if self.indexed:
             return self.order(iteration).elements()
-        parts = zip(*[pipe.begin(iteration) for pipe in self.inputs])
-        return map(_flat, parts)
+        return _SideBySide([pipe.begin(iteration) for pipe in self.inputs])
 
     def order(self, iteration: Iteration) -> Order:
         orders = [pipe.order(iteration) for pipe in self.inputs]
@@ -373,10 +397,6 @@ class Zipped(Pipe):
         if UNKNOWN in counts:
             return UNKNOWN
         return min(known_counts) if known_counts else INFINITE
-
-
-def _flat(parts: tuple[Leaves, ...]) -> Leaves:
-    return tuple(itertools.chain.from_iterable(parts))
 
 
 def _with_number(element: Leaves, number: Leaves) -> Leaves:

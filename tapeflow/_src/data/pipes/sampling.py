@@ -30,12 +30,11 @@ class RandomChoices(SeededPipe):
         if isinstance(pipe, Pipe):
             self.inputs, self._weights, weights = (pipe,), pipe, None
         array = np.ones(count, np.float32) if weights is None else np.asarray(weights)
-        if array.dtype.kind != "f" and weights is not None:
-            if array.dtype.kind not in "iu":
-                raise TypeError(
-                    f"Invalid `weights`. `weights` type must be either float32 or float64; got {array.dtype}"
-                )
-            array = array.astype(np.float32)
+        if array.dtype not in (np.float32, np.float64):
+            raise TypeError(
+                "Invalid `weights`. `weights` type must be either `tf.float32` or `tf.float64` but got "
+                f"`tf.{array.dtype.name}`."
+            )
         if array.shape != (count,):
             raise ValueError(
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "

@@ -425,7 +425,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = "bool", name: s
     if _core.is_symbolic(maxlen):
         places = cast(number_range(maxlen), lengths.dtype)
     else:
-        places = _core.convert_to_tensor(np.arange(int(maxlen)), lengths.dtype, None, "sequence_mask")
+        places = cast(number_range(convert_to_tensor(max(int(maxlen), 0), int64)), lengths.dtype)
     return cast(primitives.Less(places, primitives.ExpandDims(lengths, -1)), dtype)
 
 

@@ -318,6 +318,10 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
     kind, _ = padding_of(padding, spatial, False)
     window, steps = per_dimension(sizes, spatial, False, "sizes"), per_dimension(strides, spatial, False, "strides")
     dilation = per_dimension(rates, spatial, False, "rates")
+    if min(*window, *steps, *dilation) < 1:
+        raise InvalidArgumentError.of(
+            f"{who}: sizes, strides and rates must be positive; got {window}, {steps} and {dilation}"
+        )
     batch, depth = dynamic_dims(x)[0], x.shape[-1]
     split_shape, flat_shape = [batch], [batch]
     for d in range(spatial):

@@ -13,6 +13,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import DType, int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
 
 
 def splits_tensor(splits: Any, dtype: Any = None) -> Any:
@@ -107,5 +108,11 @@ def segment_ids_to_row_splits(
         raise ValueError(f"segment_ids_to_row_splits: Shape {ids.shape} must have rank 1")
     numbers = ids.numpy()
     count = int(num_segments) if num_segments is not None else int(numbers[-1]) + 1 if numbers.size else 0
-    lengths = np.bincount(numbers, minlength=count)
+    if numbers.size and numbers.min() < 0:
+        raise InvalidArgumentError.of(
+            f"segment_ids_to_row_splits: segment ids must be non-negative; got {numbers.min()}"
+        )
+    # Not np.bincount, which writes outside of its memory if the largest number is that of int64.
+    size = max(count, int(numbers.max()) + 1 if numbers.size else 0)
+    lengths = primitives.UnsortedSegmentSum(np.ones(numbers.size, np.int64), numbers, size).numpy()
     return cast(np.concatenate([[0], np.cumsum(lengths)]), out_type or ids.dtype)
