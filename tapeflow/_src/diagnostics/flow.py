@@ -127,6 +127,10 @@ class Flow:
             if here:
                 self.edges[here[-1][1]].append(Edge(step, here[-1][1], node, None, 1))
             here.append((order, node))
+        self._results_at: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)  # order and value, by line
+        for step in self.steps:
+            if step.event == "record" and step.outputs:
+                self._results_at[step.place].append((step.order, step.outputs[0]))
         for step in self.steps:
             self._connect(step)
 
@@ -186,6 +190,11 @@ class Flow:
             for order, index, (made_file, made_line) in self._made_of_python:
                 if order > step.order and made_file == file and first <= made_line <= last:
                     yield Edge(step, value, index, step.event, _CONTROL_COST)
+            for made in (place for place in self._results_at if place[0] == file and first <= place[1] <= last):
+                results = self._results_at[made]
+                at = bisect.bisect_right(results, (step.order, 1 << 60))
+                if at < len(results):  # the next result of each line
+                    yield Edge(step, value, results[at][1], step.event, _CONTROL_COST)
 
     def is_guess(self, edge: Edge) -> bool:
         """Whether nothing but time says that a value which left for Python came back so."""

@@ -444,13 +444,14 @@ class Course:
         if len(kernels) < 4 or any(v.calls < 2 for v in kernels):
             return
         kernels.sort(key=lambda v: v.first_use)
-        size = {id(v): float(np.median(v.norms)) for v in kernels}
         first, last = kernels[0], kernels[-1]
-        low, high = size[id(first)], size[id(last)]
-        if high > 0 and 0 < low < 1e-4 * high and _shrinks_by_layers(list(size.values())):
+        early = [float(np.median(v.norms[:3])) for v in kernels]  # before the last layer has settled
+        sizes = next((s for s in ([float(np.median(v.norms)) for v in kernels], early) if _vanishes(s)), early)
+        low, high = sizes[0], sizes[-1]
+        if _vanishes(sizes):
             kind, text, v = "vanishing-gradients", "shrinks", first
             advice = "Use relu or gelu, residual connections, or normalisation between the layers."
-        elif low > 1e5 * high > 0:
+        elif min(low, float(np.median(first.norms))) > 1e5 * max(high, float(np.median(last.norms))) > 0:
             kind, text, v = "exploding-gradients", "grows", first
             advice = "Use smaller initial weights, normalisation, or clip the gradients (clipnorm=1.0)."
         elif self._is_faint(kernels):
@@ -497,6 +498,11 @@ def _swings(losses: list[float]) -> bool:
     turns = np.mean(np.sign(steps[1:]) != np.sign(steps[:-1])) if len(steps) > 2 else 0.0
     start = np.mean(np.abs(losses[:3]))
     return bool(turns > 0.9 and np.mean(np.abs(steps)) > 0.5 * start and np.mean(tail) > start)
+
+
+def _vanishes(sizes: list[float]) -> bool:
+    """Whether gradients, from the first layer to the last, are far smaller at the first one."""
+    return 0 < sizes[0] < 1e-4 * sizes[-1] and _shrinks_by_layers(sizes)
 
 
 def _shrinks_by_layers(sizes: list[float]) -> bool:
