@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.frames import without_frames, without_savers
@@ -44,14 +44,43 @@ def _trainable(meta_graph: Any) -> set[str]:
     return {messages.VariableDef.FromString(data).variable_name.removesuffix(":0") for data in saved}
 
 
-def _variable_nodes(meta_graph: Any, bundle: Bundle | None) -> list[tuple[Any, str]]:
-    """The nodes of variables that have values, with the keys of these."""
-    nodes = [node for node in meta_graph.graph_def.node if node.op in _VARIABLES]
-    named = [(node, node.attr["shared_name"].s.decode(errors="replace") or node.name) for node in nodes]
-    return [
-        (node, key) for node, name in named for key in [node.name if bundle and node.name in bundle else name]
-        if bundle is not None and key in bundle
-    ]  # fmt: skip
+class _Stored(NamedTuple):
+    """Where the value of a variable is: the key, and for a partition the part of that value."""
+
+    bundle: Bundle
+    key: str
+    part: tuple[slice, ...]
+
+    def value(self) -> Any:
+        """The value, as an array."""
+        return self.bundle.value(self.key)[self.part] if self.part else self.bundle.value(self.key)
+
+
+def _variable_nodes(meta_graph: Any, bundle: Bundle | None) -> list[tuple[Any, _Stored]]:
+    """The nodes of variables that have values, with the places of these."""
+    if bundle is None:
+        return []
+    parts, found = _partitions(meta_graph), []
+    for node in meta_graph.graph_def.node:
+        if node.op not in _VARIABLES:
+            continue
+        shared = node.attr["shared_name"].s.decode(errors="replace") or node.name
+        key, part = parts.get(node.name, (node.name if node.name in bundle else shared, ()))
+        if key in bundle:
+            found.append((node, _Stored(bundle, key, part)))
+    return found
+
+
+def _partitions(meta_graph: Any) -> dict[str, tuple[str, tuple[slice, ...]]]:
+    """The partitioned variable to which each variable belongs, and the part of it."""
+    found = {}
+    for data in meta_graph.collection_def["variables"].bytes_list.value:
+        variable = messages.VariableDef.FromString(data)
+        info = variable.save_slice_info_def
+        if info.full_name:
+            part = tuple(slice(start, start + size) for start, size in zip(info.var_offset, info.var_shape))
+            found[variable.variable_name.removesuffix(":0")] = info.full_name, part
+    return found
 
 
 def _roots(meta_graph: Any) -> list[str]:
@@ -78,11 +107,9 @@ class V1Loader:
         root = LoadedObject()
         root.variables = []
         with running_at_once():
-            for node, key in _variable_nodes(self._meta, bundle):
-                assert bundle is not None
-                made = Variable(
-                    bundle.value(key), trainable=node.name in trained, name=node.name, dtype=bundle.dtype(key)
-                )
+            for node, stored in _variable_nodes(self._meta, bundle):
+                kind = stored.bundle.dtype(stored.key)
+                made = Variable(stored.value(), trainable=node.name in trained, name=node.name, dtype=kind)
                 self._resources[node.name] = made
                 root.variables.append(made)
             for entry in self._meta.asset_file_def:
@@ -183,15 +210,14 @@ def load_into_session(
         assets = {name: find_public("constant")(path) for name, path in paths.items()}
         known = {node.name for node in definition.node}
         used = {name: tensor for name, tensor in assets.items() if name.partition(":")[0] in known}
-        nodes = [(node, key) for node, key in _variable_nodes(meta_graph, bundle) if node.name in known]
+        nodes = [(node, stored) for node, stored in _variable_nodes(meta_graph, bundle) if node.name in known]
         names = [f"{node.name}:0" for node, _ in nodes]
         made = import_graph_def(definition, used, names, name=import_scope or "")
         trained = _trainable(meta_graph)
-        for variable, (node, key) in zip(made or [], nodes):
-            assert bundle is not None
+        for variable, (node, stored) in zip(made or [], nodes):
             collections = ["variables", *(["trainable_variables"] if node.name in trained else [])]
             sess.graph.add_to_collections(collections, variable)
-            variable.load(bundle.value(key), sess)
+            variable.load(stored.value(), sess)
         for target in _initializers(meta_graph):
             sess.run(sess.graph.get_operation_by_name(f"{prefix}{target}"))
     return meta_graph

@@ -21,7 +21,7 @@ from tapeflow._src.io.protos.wire import WireError, decode_varint, encode_varint
 from tapeflow._src.io.records import masked
 from tapeflow._src.train.checkpoint.sorted_table import read_table
 from tapeflow._src.types.dtypes import DType, as_dtype
-from tapeflow._src.types.errors import DataLossError, NotFoundError, UnimplementedError
+from tapeflow._src.types.errors import DataLossError, NotFoundError
 from tapeflow._src.types.file_errors import file_errors
 
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
@@ -142,9 +142,11 @@ class Bundle:
             raise DataLossError.of(
                 f"{index}: {self._shards} shards and byte order {header.endianness} are not those of a checkpoint"
             )
+        parsed = {key: self._parsed(messages.BundleEntryProto, value, index) for key, value in entries.items()}
+        self._slice_by_key = {key: entry for key, entry in parsed.items() if key.startswith(_SLICE)}
         try:
             self._entry_by_name = {
-                key.decode(): self._parsed(messages.BundleEntryProto, value, index) for key, value in entries.items()
+                key.decode(): entry for key, entry in parsed.items() if key not in self._slice_by_key
             }
         except UnicodeDecodeError:
             raise DataLossError.of(f"{index}: a name is no text") from None
@@ -187,8 +189,6 @@ class Bundle:
         """The bytes of a value as an array, and the file that holds them."""
         if not 0 <= entry.shard_id < self._shards:
             raise DataLossError.of(f"{self.prefix}.index: {name} is in shard {entry.shard_id} of {self._shards}")
-        if entry.slices:
-            raise UnimplementedError.of(f"{self.prefix}: {name} is a partitioned variable, which cannot be read")
         path = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}"
         with file_errors(path), open(path, "rb") as file:
             held = os.fstat(file.fileno()).st_size
@@ -198,7 +198,34 @@ class Bundle:
 
     def value(self, name: str) -> Any:
         """A value, as an array; DataLossError if the file is damaged."""
-        entry, dtype, shape = self._entry(name), self.dtype(name), self.shape(name)
+        entry = self._entry(name)
+        if entry.slices:
+            return self._joined_slices(name, entry)
+        return self._value(name, entry, self.dtype(name), self.shape(name))
+
+    def _joined_slices(self, name: str, entry: Any) -> Any:
+        """The value of a partitioned variable, each part of which has an entry of its own."""
+        dtype, shape = self.dtype(name), self.shape(name)
+        index, parts = f"{self.prefix}.index", []
+        for part in entry.slices:
+            pairs = [(e.start, e.length if e.WhichOneof("has_length_hack") else -1) for e in part.extent]
+            key = slice_key(name, pairs)
+            if key not in self._slice_by_key or len(pairs) != len(shape):
+                raise DataLossError.of(f"{index}: a part of {name} is missing")
+            ends = [(start, size if n < 0 else start + n) for (start, n), size in zip(pairs, shape)]
+            if any(not 0 <= start <= end <= size for (start, end), size in zip(ends, shape)):
+                raise DataLossError.of(f"{index}: a part of {name} lies outside of its shape {shape}")
+            sizes = [end - start for start, end in ends]
+            value = self._value(name, self._slice_by_key[key], dtype, sizes)
+            parts.append((tuple(slice(*pair) for pair in ends), value))
+        if sum(value.size for _, value in parts) != math.prod(shape):
+            raise DataLossError.of(f"{index}: the parts of {name} do not make up its shape {shape}")
+        whole = np.zeros(shape, object if dtype.name == "string" else dtype.as_numpy_dtype)
+        for place, value in parts:
+            whole[place] = value
+        return whole
+
+    def _value(self, name: str, entry: Any, dtype: DType, shape: list[int]) -> Any:
         if dtype.name != "string":
             try:
                 item = np.dtype(dtype.as_numpy_dtype).itemsize
@@ -238,6 +265,24 @@ class Bundle:
             array[number] = data[place : place + length]
             place += length
         return array.reshape(shape)
+
+
+_SLICE = b"\0"  # how the keys of slices begin
+
+
+def slice_key(name: str, extents: list[tuple[int, int]]) -> bytes:
+    """The key of a part of a variable: its name and its extents, in an order-preserving code."""
+    text = name.encode().replace(b"\xff", b"\xff\0").replace(b"\0", b"\0\xff")
+    rank = len(extents)
+    numbers = b"".join(_ordered(n) for extent in extents for n in extent)
+    return _SLICE + text + b"\0\x01" + (bytes([1, rank]) if rank else b"\0") + numbers
+
+
+def _ordered(number: int) -> bytes:
+    """An integer whose code has the order of numbers: leading ones count the bytes, the rest is big-endian."""
+    count = (number if number >= 0 else ~number).bit_length() // 7 + 1
+    header = ((1 << count) - 1) << (8 * count - count)
+    return ((number & ((1 << (8 * count)) - 1)) ^ header).to_bytes(count, "big")
 
 
 def _packed_lengths(lengths: list[int]) -> bytes:
