@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 
@@ -49,6 +51,14 @@ def _cumulative(n: ExportedNode) -> Any:
 @writes("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def _segments(n: ExportedNode) -> Any:
     return n.e.one(n.op, n[0], n[1], n.tensor(0))
+
+
+@writes("CountValues")
+def _count_values(n: ExportedNode) -> Any:
+    e, x = n.e, n[0]
+    flat = e.one("Reshape", x, e.ints([-1]))
+    size = e.one("Cast", n.tensor(0, "int64"), DstT=x.dtype)
+    return e.one("DenseBincount", flat, size, e.constant(np.zeros([0], np.int64), "int64"), binary_output=False)
 
 
 @writes("AddN")

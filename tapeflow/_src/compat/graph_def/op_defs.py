@@ -59,6 +59,13 @@ class OpDef(NamedTuple):
         kinds = {arg.kind for arg in self.inputs}
         return kinds | {arg.length for arg in self.inputs if arg.length is not None}
 
+    def complete(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """The attributes of a node with the defaults of those that the file leaves out."""
+        for name, attribute in self.attributes.items():
+            if attribute.has_default and name not in attributes:
+                attributes[name] = attribute.default
+        return attributes
+
 
 @functools.cache
 def _line_by_name() -> dict[str, str]:

@@ -67,6 +67,8 @@ class Step:
         self.attributes = {
             name: python_value(value) for name, value in node.attr.items() if name != "value" or node.op != "Const"
         }
+        if op_def is not None:
+            self.attributes = op_def.complete(self.attributes)
         self.handler: Handler = _raw_handler(self) if node.op not in handler_by_op else handler_by_op[node.op]
 
     def run(self, values: list[Any], context: Context) -> list[Any]:
@@ -238,7 +240,7 @@ class Program:
             if argument.name == output:
                 return before
             if argument.is_list and not attributes:
-                attributes = {name: python_value(value) for name, value in node.attr.items()}
+                attributes = op_def.complete({name: python_value(value) for name, value in node.attr.items()})
             before += argument.size(attributes)
         raise ValueError(f"{self._where}: node '{node.name}' ({node.op}) has no output '{output}'")
 
