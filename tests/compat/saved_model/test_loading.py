@@ -208,11 +208,12 @@ def test_a_damaged_file_is_named(tmp_path):
         tf.saved_model.load(tmp_path / "absent")
 
 
-def test_operations_of_many_kinds_give_tensorflows_values(tmp_path):
-    folder, expected = unpacked("kinds", tmp_path)
+@pytest.mark.parametrize(("file", "functions"), [("kinds", 10), ("inner", 3)])
+def test_operations_of_many_kinds_give_tensorflows_values(file, functions, tmp_path):
+    folder, expected = unpacked(file, tmp_path)
     module = tf.saved_model.load(folder)
     names = sorted({key.partition("_y")[0] for key in expected if "_y" in key})
-    assert len(names) == 10
+    assert len(names) == functions
     for name in names:
         count = sum(key.startswith(f"{name}_x") for key in expected)
         given = [expected[f"{name}_x{i}"] for i in range(count)]
@@ -247,3 +248,15 @@ def test_loops_and_conditions_of_tensorflow_1(tmp_path):
         found = session.run(names, {signature.inputs["x"].name: expected["x"]})
     for key, y in found.items():
         close(y, expected[f"y_{key}"])
+
+
+def test_partitioned_variables_are_joined(tmp_path):
+    folder, expected = unpacked("partitioned", tmp_path)
+    model = tf.saved_model.load(folder)
+    close(model.signatures["serving_default"](x=tf.constant(expected["x"]))["y"], expected["y"])
+    assert len(model.variables) == 5
+    close(tf.train.load_checkpoint(str(folder / "variables" / "variables")).get_tensor("rows"), expected["rows"])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        signature = tf.compat.v1.saved_model.load(session, ["serve"], str(folder)).signature_def["serving_default"]
+        y = session.run(signature.outputs["y"].name, {signature.inputs["x"].name: expected["x"]})
+    close(y, expected["y"])

@@ -1,10 +1,12 @@
-"""Writes `kinds.zip` and `frames.zip` with TensorFlow 2.21: operations of many kinds, and loops of TensorFlow 1.
+"""Writes `kinds.zip`, `inner.zip`, `frames.zip` and `partitioned.zip` with TensorFlow 2.21: operations of many kinds,
+gradients inside of functions, loops of TensorFlow 1, and partitioned variables.
 
 .peers/bin/python tests/compat/saved_model/tensorflow_files/make_kinds.py
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -93,6 +95,51 @@ class Kinds(tf.Module):
         return tf.sparse.to_dense(tf.sparse.cross_hashed([words, words], 100))
 
 
+class Inner(tf.Module):
+    """Gradients of branches and loops inside of functions, and examples of sequences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = tf.Variable(0.3 * numbers(3, 3))
+
+    @tf.function(input_signature=[NUMBERS])
+    def of_branch(self, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x @ self.w if tf.reduce_sum(x) > 0 else tf.exp(x)
+        return tape.gradient(y, [x, self.w], unconnected_gradients="zero")
+
+    @tf.function(input_signature=[NUMBERS])
+    def of_loop(self, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in tf.range(3):
+                y = tf.tanh(y @ self.w)
+        return tape.gradient(y, [x, self.w])
+
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string)])
+    def sequence(self, data):
+        lists = {"f": tf.io.FixedLenSequenceFeature([2], tf.float32), "v": tf.io.VarLenFeature(tf.string)}
+        return tf.io.parse_single_sequence_example(data, {"k": tf.io.FixedLenFeature([], tf.int64)}, lists)
+
+
+def sequence_example() -> bytes:
+    feature, lists = tf.train.Feature, tf.train
+    steps = {
+        "f": lists.FeatureList(feature=[feature(float_list=lists.FloatList(value=[1.0, 2.0]))] * 3),
+        "v": lists.FeatureList(feature=[feature(bytes_list=lists.BytesList(value=[b"q"]))] * 2),
+    }
+    context = lists.Features(feature={"k": feature(int64_list=lists.Int64List(value=[3]))})
+    whole = lists.SequenceExample(context=context, feature_lists=lists.FeatureLists(feature_list=steps))
+    return whole.SerializeToString()
+
+
+INNER_CALLS = {
+    "of_branch": [np.abs(numbers(2, 3))],
+    "of_loop": [numbers(2, 3)],
+    "sequence": [np.array(sequence_example(), object)],
+}
 CALLS = {
     "examples": [np.array([example()] * 2, object)],
     "points": [np.array(["añb", ""], object)],
@@ -108,9 +155,17 @@ CALLS = {
 
 
 def kinds(folder: Path) -> dict[str, np.ndarray]:
-    tf.saved_model.save(Kinds(), str(folder))
+    return recorded(Kinds(), CALLS, folder)
+
+
+def inner(folder: Path) -> dict[str, np.ndarray]:
+    return recorded(Inner(), INNER_CALLS, folder)
+
+
+def recorded(module: tf.Module, calls: dict[str, list[np.ndarray]], folder: Path) -> dict[str, np.ndarray]:
+    tf.saved_model.save(module, str(folder))
     loaded, found = tf.saved_model.load(str(folder)), {}
-    for name, arrays in CALLS.items():
+    for name, arrays in calls.items():
         tensors = [tf.constant(a.tolist() if a.dtype == object else a) for a in arrays]
         with tf.GradientTape() as tape:
             tape.watch([t for t in tensors if t.dtype.is_floating])
@@ -158,8 +213,26 @@ def frames(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
+def partitioned(folder: Path) -> dict[str, np.ndarray]:
+    """Variables in parts along the rows and along the columns."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 130], name="x")
+        common = {"initializer": v1.random_uniform_initializer(seed=4)}
+        rows = v1.get_variable("rows", [130, 4], partitioner=v1.fixed_size_partitioner(3), **common)
+        columns = v1.get_variable("columns", [4, 5], partitioner=v1.fixed_size_partitioner(2, 1), **common)
+        y = x @ tf.convert_to_tensor(rows) @ tf.convert_to_tensor(columns)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
+        given = numbers(2, 130)
+        found, value = session.run([y, tf.convert_to_tensor(rows)], {x: given})
+    return {"x": given, "y": found, "rows": value}
+
+
 def main() -> None:
-    for name, make in (("kinds", kinds), ("frames", frames)):
+    makers = {"kinds": kinds, "inner": inner, "frames": frames, "partitioned": partitioned}
+    for name, make in makers.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "model"
             expected = make(model)
