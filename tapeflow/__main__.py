@@ -238,7 +238,7 @@ def _call(run: Any, *args: Any, **kwargs: Any) -> int:
         run(*args, **kwargs)
     except SystemExit as exit_request:
         if exit_request.code not in (None, 0):
-            end_all(exit_request.code if isinstance(exit_request.code, int) else 1)
+            end_all(exit_request.code)
         raise
     except BaseException as error:
         error = error.with_traceback(_without_our_frames(error.__traceback__))

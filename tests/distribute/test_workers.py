@@ -98,6 +98,7 @@ def test_unequal_batches_end_together(tmp_path):
     [
         ("exception", 1, ["ValueError: rank 1 has a bad day", "rank 1 ends the program"]),
         ("exit", 7, []),
+        ("message", 1, ["[1] rank 1 has no data"]),
         ("kill", None, []),
         ("shape", 1, ["rank 0: all_reduce(SUM) of float32[2] at", "rank 1: all_reduce(SUM) of float32[3] at"]),
         ("order", 1, ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),

@@ -99,14 +99,16 @@ def _own_cores(size: int) -> int:
     return max(1, len(os.sched_getaffinity(0)) // here)
 
 
-def end_all(code: int) -> None:
-    """Ends the other processes too, if this one fails: they would wait for it."""
+def end_all(code: Any) -> None:
+    """Ends the other processes too, if this one fails: they would wait for it. `code` is what `sys.exit` was given."""
     if code and started_processes() > 1:
         group: Any = world()
         if not isinstance(group, OneProcess):
+            if not isinstance(code, int):  # a message, which the interpreter has no time to print
+                print(code, file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
-            group.abort(code)
+            group.abort(code if isinstance(code, int) else 1)
 
 
 class _Prefixed(io.TextIOBase):

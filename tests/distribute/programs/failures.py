@@ -16,6 +16,8 @@ if rank == 1:
         raise ValueError("rank 1 has a bad day")
     if how == "exit":
         sys.exit(7)
+    if how == "message":
+        sys.exit("rank 1 has no data")
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if how == "stop":
