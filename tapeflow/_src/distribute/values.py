@@ -118,10 +118,18 @@ def regroup(results: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         _require_alike(results, Mapping, set)
         return type(first)({key: regroup([result[key] for result in results]) for key in first})  # type: ignore[call-arg]
-    container = getattr(first, "_distributed_container", None)
-    if container is not None and all(getattr(r, "_distributed_container", None) is container for r in results):
-        return container()
+    variable = _variable_of(first)
+    if variable is not None and all(_variable_of(result) is variable for result in results):
+        return variable
     return first if all(result is first for result in results) else PerReplica(results)
+
+
+def _variable_of(result: Any) -> Any:
+    """The variable of a strategy that a result is, or of which it is a copy; else None."""
+    container = getattr(result, "_distributed_container", None)
+    if container is not None:
+        return container()
+    return result if isinstance(result, DistributedVariable) else None
 
 
 def _require_alike(results: Sequence[Any], kind: Any, content: Callable[[Any], Any]) -> None:

@@ -14,6 +14,7 @@ from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.variables.variable_scope import beside_the_model
 from tapeflow._src.compat.v1.variables.variables import VariableV1, trainable_variables
 from tapeflow._src.diagnostics.observers import observers
+from tapeflow._src.distribute.context import get_replica_context, has_strategy, updating
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.indexed_slices import IndexedSlices
@@ -128,23 +129,52 @@ class Optimizer:
         for dx, _ in wanted:
             if not _core.is_tensor(dx) and not isinstance(dx, IndexedSlices):
                 raise TypeError(f"Gradient must be a Tensor, IndexedSlices, or None: {dx}")
+        if has_strategy():
+            replica = get_replica_context()
+            if replica is None:
+                raise RuntimeError(
+                    "Use `_distributed_apply()` instead of `apply_gradients()` in a cross-replica context."
+                )
+            if replica.num_replicas_in_sync > 1:
+                return replica.merge_call(self._distributed_apply, args=(wanted, global_step, name))
+        return self._apply_pairs(wanted, global_step, name, [nullcontext()])
+
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: Any = None
+    ) -> Any:
+        """Adds the gradients of all replicas, and changes the variables in each replica of this process by the sums."""
+        sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
+        pairs = [(dx, variable) for dx, (_, variable) in zip(sums, grads_and_vars)]
+        places = [distribution._at_replica(number) for number in range(distribution._replicas_here)]
+        with updating():
+            return self._apply_pairs(pairs, global_step, name, places)
+
+    def _apply_pairs(self, pairs: list[tuple[Any, Any]], global_step: Any, name: str | None, places: list[Any]) -> Any:
+        """Changes the variables in each of some places, which are blocks."""
         graph = _core.current_graph()
         in_graph = graph is not None and graph.graph_mode
-        self._create_slots([variable for _, variable in wanted])
+        self._create_slots([variable for _, variable in pairs])
+        updates = []
         scope: Any = graph.name_scope(name or self._name) if in_graph else nullcontext()
         with scope as path:
-            self._prepare()
-            updates = [self._own_update(dx, variable) or self._apply(dx, variable) for dx, variable in wanted]
-            updates += self._last_updates()
-            if in_graph and hasattr(self, "_finish"):
-                updates = [self._finish(updates, path)]
-            if global_step is not None:
-                updates.append(global_step.assign_add(cast(1, global_step.dtype)))
+            for place in places:
+                with place:
+                    updates += self._updates(pairs, global_step, path)
         if not in_graph:
             return None
         operation = graph.add_group(updates, path[:-1], exact=True)
         graph.add_to_collection(GraphKeys.TRAIN_OP, operation)
         return operation
+
+    def _updates(self, pairs: list[tuple[Any, Any]], global_step: Any, path: Any) -> list[Any]:
+        self._prepare()
+        updates = [self._own_update(dx, variable) or self._apply(dx, variable) for dx, variable in pairs]
+        updates += self._last_updates()
+        if path is not None and hasattr(self, "_finish"):
+            updates = [self._finish(updates, path)]
+        if global_step is not None:
+            updates.append(global_step.assign_add(cast(1, global_step.dtype)))
+        return updates
 
     def _prepare(self) -> None:
         """What has to be computed once for all variables."""
