@@ -301,3 +301,10 @@ def test_repeated_rows_multiply_in_graphs(dtype, method, expected):
         v = tf.Variable([7, 9, 60], dtype=dtype)
         wrap(lambda v=v: [getattr(v, method)(slices)][:0])()
         assert v.numpy().astype(int).tolist() == expected
+
+
+@pytest.mark.parametrize("argument", [{"use_resource": True}, {"collections": ["weights"]}, {"expected_shape": [1]}])
+def test_arguments_of_tensorflow_1_mean_nothing(argument):
+    assert tf.Variable([2.0], **argument).numpy().tolist() == [2.0]
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        tf.Variable([2.0], use_resources=True)

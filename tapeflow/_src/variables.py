@@ -73,6 +73,9 @@ class _AsFunction:
         _core.set_class_attributes(cls, {self._name: getattr(_core.Variable, self._name)})
 
 
+_ARGUMENTS_OF_V1 = {"use_resource", "collections", "expected_shape"}  # `tf.Variable` takes them; they mean nothing
+
+
 class _VariableType(type):
     """Lets the open creator scopes take part when `tf.Variable` itself is called."""
 
@@ -88,8 +91,11 @@ class _VariableType(type):
     if not TYPE_CHECKING:  # else type checkers take its result, Any, for that of the class
 
         def __call__(cls, *args, per_worker_variable=False, **kwargs):  # without parameter servers all are alike
-            defaults = vars(cls).get("_constructor_arguments") if _creators.stack else None
-            if defaults is None:
+            defaults = vars(cls).get("_constructor_arguments")
+            if defaults is not None and kwargs:
+                for name in _ARGUMENTS_OF_V1 - defaults.keys():
+                    kwargs.pop(name, None)
+            if defaults is None or not _creators.stack:
                 return super().__call__(*args, **kwargs)
             arguments = {**defaults, **dict(zip(defaults, args)), **kwargs}  # creators get all of them
             create: Callable[..., Any] = super().__call__
