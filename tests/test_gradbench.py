@@ -133,6 +133,111 @@ def landing(w):
     return (x - x[1] / speed[1] * speed)[0] ** 2
 
 
+def rotation(axis):
+    """The matrix exponential of the cross product with `axis`, by its series."""
+    x, y, z = axis
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    power = total = np.eye(3, dtype=complex)
+    for k in range(1, 40):
+        power = power @ cross / k
+        total = total + power
+    return total
+
+
+def bundle(camera, x, weight, feature):
+    """The error of one observation, and that of its weight."""
+    seen = rotation(camera[:3]) @ (x - camera[3:6])
+    flat = seen[:2] / seen[2]
+    square = np.sum(flat**2)
+    projected = flat * (1 + camera[9] * square + camera[10] * square**2) * camera[6] + camera[7:9]
+    return np.append(weight * (projected - feature), 1 - weight**2)
+
+
+def bundles(rng):
+    n, m, p = 3, 4, 17
+    for turn in (1.0, 0.0):
+        camera, x = rng.random(11) + 0.5, rng.random(3) + 2
+        camera[:3] *= turn
+        weight, feature = 0.4, rng.random(2)
+        given = {"n": n, "m": m, "p": p, "cam": camera, "x": x, "w": weight, "feat": feature}
+        error = bundle(camera, x, weight, feature).real
+        repeated = {"elements": error[:2].tolist(), "repeated": p}
+        yield "ba", "objective", given, {"reproj_error": repeated, "w_err": {"element": error[2], "repeated": p}}
+        values = [camera, x, np.array(weight)]
+        rows = []
+        for k in range(3):
+            parts = partial_gradients(lambda c, x, w, k=k: bundle(c, x, w, feature)[k], values)  # noqa: B023
+            rows.append(np.concatenate([part.ravel() for part in parts]))
+        columns = [*range(11), *range(11 * n, 11 * n + 3), 11 * n + 3 * m]
+        expected = {
+            "rows": [*range(0, 15 * 2 * p, 15), *range(30 * p, 31 * p)][:30] + [31 * p],
+            "cols": [*columns, *columns, 11 * n + 3 * m + p - 1],
+            "vals": np.concatenate([rows[0], rows[1], rows[2][-1:]]),
+        }
+        yield "ba", "jacobian", given, expected
+
+
+def hand(theta, us, model, corners, points):
+    bones = len(model["parents"])
+    absolutes, angles = [], np.zeros((bones, 2), complex)
+    for finger in range(5):
+        bend, spread, second, third = theta[6 + 4 * finger : 10 + 4 * finger]
+        first = 2 + 4 * finger
+        angles[first] = bend, spread
+        angles[first + 1, 0], angles[first + 2, 0] = second, third
+    for bone, parent in enumerate(model["parents"]):
+        turn = np.eye(4, dtype=complex)
+        turn[:3, :3] = rotation([0, 0, angles[bone, 1]]) @ rotation([angles[bone, 0], 0, 0])
+        relative = model["base_relatives"][bone] @ turn
+        absolutes.append(relative if parent < 0 else absolutes[parent] @ relative)
+    vertices = []
+    for position, weights in zip(model["base_positions"], model["weights"]):
+        moved = [a @ i @ position for a, i in zip(absolutes, model["inverse_base_absolutes"])]
+        vertex = (weights @ np.array(moved))[:3] * ([-1, 1, 1] if model["is_mirrored"] else 1)
+        vertices.append(rotation(theta[:3]) @ vertex + theta[3:6])
+    errors = []
+    for i, corner in enumerate(corners):
+        if len(us):
+            a, b, c = (vertices[v] for v in model["triangles"][corner])
+            errors.append(points[i] - (us[i, 0] * a + us[i, 1] * b + (1 - us[i, 0] - us[i, 1]) * c))
+        else:
+            errors.append(points[i] - vertices[corner])
+    return np.concatenate(errors)
+
+
+def hands(rng):
+    bones, count, measured = 22, 6, 3
+    for mirrored, turn in ((False, 1.0), (True, 0.0)):
+        model = {
+            "bone_count": bones,
+            "bone_names": [f"bone {i}" for i in range(bones)],
+            "parents": [-1, *(int(rng.integers(0, i)) for i in range(1, bones))],
+            "base_relatives": np.eye(4) + 0.1 * rng.standard_normal((bones, 4, 4)),
+            "inverse_base_absolutes": np.eye(4) + 0.1 * rng.standard_normal((bones, 4, 4)),
+            "base_positions": np.c_[rng.random((count, 3)), np.ones(count)],
+            "weights": rng.random((count, bones)),
+            "triangles": rng.integers(0, count, (5, 3)),
+            "is_mirrored": mirrored,
+        }
+        theta, points, corners = rng.random(26), rng.random((measured, 3)), rng.integers(0, 5, measured)
+        theta[:3] *= turn
+        for us in (rng.random((measured, 2)), np.zeros((0, 2))):
+            data = {"model": model, "correspondences": corners, "points": points}
+            given = {"theta": theta, "data": data, "us": us}
+            yield "ht", "objective", given, hand(theta, us, model, corners, points).real
+            rows = []
+            for k in range(3 * measured):
+                by_us, by_theta = partial_gradients(
+                    lambda u, t, k=k: hand(t, u, model, corners, points)[k],  # noqa: B023
+                    [us, theta],
+                )
+                rows.append(np.concatenate([by_us[k // 3], by_theta] if len(us) else [by_theta]))
+            if not turn:
+                rows = np.array(rows)
+                rows[:, -26:-23] = 0  # a rotation this small counts as none
+            yield "ht", "jacobian", given, np.array(rows)
+
+
 def descents():
     """The evals of gradients inside of gradients, in all four pairs of modes, from near their ends."""
     w, start = np.array([0.207]), np.array([2e-4, 1e-4])
@@ -183,6 +288,8 @@ def cases():
         yield "lstm", "objective", given, lstm(main, extra, state, sequence)
         parts = partial_gradients(lambda *v: lstm(*v, state, sequence), [main, extra])  # noqa: B023
         yield "lstm", "jacobian", given, np.concatenate([part.ravel() for part in parts])
+    yield from bundles(rng)
+    yield from hands(rng)
     yield from descents()
 
 
@@ -222,7 +329,12 @@ def test_equals_numpy(responses, index):
     if isinstance(expected, dict):
         assert set(answer["output"]) == set(expected)
         for name, value in expected.items():
-            np.testing.assert_allclose(answer["output"][name], value, rtol=1e-9, atol=1e-12)
+            if isinstance(value, dict):
+                assert value.keys() == answer["output"][name].keys()
+                got, value = ([*map(np.ravel, d.values())] for d in (answer["output"][name], value))
+                np.testing.assert_allclose(np.concatenate(got), np.concatenate(value), rtol=1e-9, atol=1e-12)
+            else:
+                np.testing.assert_allclose(answer["output"][name], value, rtol=1e-9, atol=1e-12)
     else:
         assert np.shape(answer["output"]) == np.shape(expected)
         np.testing.assert_allclose(answer["output"], expected, rtol=1e-9, atol=1e-12)

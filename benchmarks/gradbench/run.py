@@ -2,8 +2,9 @@
 
     python benchmarks/gradbench/run.py [--multithreaded]
 
-`entry/NAME.py` holds the eval NAME: `prepare(input)` makes the arguments, one function for each function of the eval.
-Decoding, tracing and encoding are not part of the timings: the first run is not timed.
+`entry/NAME.py` holds the eval NAME: `prepare(input)` makes the arguments, one function for each function of the eval,
+and `encode(output)`, where it exists, makes what is sent. Decoding, tracing and encoding are not part of the timings:
+the first run is not timed.
 """
 
 import argparse
@@ -54,6 +55,7 @@ def measure(message: dict) -> dict:
         spent = time.perf_counter_ns() - start
         total += spent
         timings.append({"name": "evaluate", "nanoseconds": spent})
+    output = getattr(module, "encode", lambda arrays: arrays)(output)
     return {"output": tf.nest.map_structure(lambda array: array.tolist(), output), "timings": timings}
 
 
