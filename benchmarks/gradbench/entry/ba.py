@@ -24,45 +24,53 @@ def prepare(values):
 
 def rotate(axis, x):
     """Turns x around the axis by its length, by Rodrigues' formula; without an axis it stays."""
-    square = tf.reduce_sum(axis * axis, -1, keepdims=True)
+    square = axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]
     turned = square > 0
     angle = tf.sqrt(tf.where(turned, square, 1.0))
-    unit = axis / angle
-    along = unit * tf.reduce_sum(unit * x, -1, keepdims=True)
-    result = x * tf.cos(angle) + tf.linalg.cross(unit, x) * tf.sin(angle) + along * (1 - tf.cos(angle))
-    return tf.where(turned, result, x + tf.linalg.cross(axis, x))
-
-
-def project(camera, x):
-    axis, centre, focal, principal, radial = tf.split(camera, [3, 3, 1, 2, 2], -1)
-    seen = rotate(axis, x - centre)
-    flat = seen[:, :2] / seen[:, 2:]
-    square = tf.reduce_sum(flat * flat, -1, keepdims=True)
-    distortion = 1 + radial[:, :1] * square + radial[:, 1:] * square * square
-    return flat * distortion * focal + principal
+    # sin(angle) / angle and (1 - cos(angle)) / angle², and their values without an axis.
+    first = tf.where(turned, tf.sin(angle) / angle, 1.0)
+    second = tf.where(turned, (1 - tf.cos(angle)) / (angle * angle), 0.0)
+    along = second * (axis[0] * x[0] + axis[1] * x[1] + axis[2] * x[2])
+    scale = tf.where(turned, tf.cos(angle), 1.0)
+    cross = [axis[i - 2] * x[i - 1] - axis[i - 1] * x[i - 2] for i in range(3)]
+    return [scale * x[i] + first * cross[i] + along * axis[i] for i in range(3)]
 
 
 def errors(camera, x, weight, features):
-    return weight * (project(camera, x) - features)
+    """The two errors of all observations, from one vector for each parameter."""
+    seen = rotate(camera[:3], [x[i] - camera[3 + i] for i in range(3)])
+    flat = [seen[0] / seen[2], seen[1] / seen[2]]
+    square = flat[0] * flat[0] + flat[1] * flat[1]
+    factor = (1 + camera[9] * square + camera[10] * square * square) * camera[6]
+    return [weight * (flat[i] * factor + camera[7 + i] - features[:, i]) for i in range(2)]
+
+
+def parameters(cameras, points, camera_of, point_of):
+    """One vector for each parameter of the observations' cameras, and of their points."""
+    return (
+        tf.unstack(tf.gather(tf.transpose(cameras), camera_of, axis=1)),
+        tf.unstack(tf.gather(tf.transpose(points), point_of, axis=1)),
+    )
 
 
 @tf.function
 def objective(cameras, points, weights, features, camera_of, point_of):
-    error = errors(tf.gather(cameras, camera_of), tf.gather(points, point_of), weights[:, None], features)
-    return {"reproj_error": error, "w_err": 1 - weights * weights}
+    error = errors(*parameters(cameras, points, camera_of, point_of), weights, features)
+    return {"reproj_error": tf.stack(error, 1), "w_err": 1 - weights * weights}
 
 
 @tf.function
 def jacobian(cameras, points, weights, features, camera_of, point_of):
     p, behind_cameras = weights.shape[0], CAMERA * cameras.shape[0]
     behind_points = behind_cameras + POINT * points.shape[0]
-    given = [tf.gather(cameras, camera_of), tf.gather(points, point_of), weights[:, None]]
+    camera, x = parameters(cameras, points, camera_of, point_of)
+    given = [*camera, *x, weights]
     with tf.GradientTape(persistent=True) as tape:
-        tape.watch([*given, weights])
-        error = errors(*given, features)
-        by_coordinate = tf.unstack(error, axis=1)
+        tape.watch(given)
+        error = errors(camera, x, weights, features)
         weight_error = 1 - weights * weights
-    blocks = tf.stack([tf.concat(tape.gradient(part, given), 1) for part in by_coordinate], 1)
+    zero = tf.UnconnectedGradients.ZERO
+    blocks = tf.transpose([g for e in error for g in tape.gradient(e, given, unconnected_gradients=zero)])
     values = tf.concat([tf.reshape(blocks, [-1]), tape.gradient(weight_error, weights)], 0)
     weight_columns = behind_points + tf.range(p, dtype=tf.int64)
     columns = tf.concat(
