@@ -153,6 +153,8 @@ class NameNode {
 // The elements of an integer tensor of a graph as far as they are known while tracing (from shapes and constants);
 // kUnknownInt where they cannot, kUnknownCount alone if not even their number is known (ops/partial_shape.h).
 Ints known_elements(const Graph&, const Tensor&);
+// A small tensor of any dtype, if all of it follows from constants and known shapes.
+std::optional<Tensor> known_value(const Graph&, const Tensor&);
 // What is known of a symbolic argument: an integer or a flag if it is, else its elements as known_elements() gives
 // them.
 Param known_param(const Graph&, const Param&);

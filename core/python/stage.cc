@@ -162,6 +162,18 @@ PyObject* known_elements_of(PyObject*, PyObject* o) {
   });
 }
 
+// known_value(tensor): a small tensor that follows from constants and known shapes, else None.
+PyObject* known_value_of(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(o);
+    if (!t.symbolic()) return Py_NewRef(o);
+    const auto* graph = static_cast<const Graph*>(t.body()->symbol().graph);
+    std::optional<Tensor> known = graph ? known_value(*graph, t) : std::nullopt;
+    if (!known) Py_RETURN_NONE;
+    return wrap(*known);
+  });
+}
+
 // constant_of(tensor): the tensor that a constant of a graph holds, also through identities; None for other values.
 PyObject* constant_of(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
@@ -186,6 +198,7 @@ PyObject* constant_of(PyObject*, PyObject* o) {
 PyMethodDef functions[] = {
     {"constant_of", constant_of, METH_O, nullptr},
     {"known_elements", known_elements_of, METH_O, nullptr},
+    {"known_value", known_value_of, METH_O, nullptr},
     {"add_case", case_node, METH_VARARGS, nullptr},
     {"add_while", while_node, METH_VARARGS, nullptr},
     {"list_set", list_set_node, METH_VARARGS, nullptr},

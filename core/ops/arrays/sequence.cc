@@ -1,4 +1,5 @@
 // Sequences of numbers whose length is only known when they are made.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/family.h"
@@ -25,26 +26,44 @@ template <class T> int64_t range_length(T first, T last, T step) {
   }
 }
 
+template <class T> using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, Compute<T>>;
+template <class T> Wide<T> number_in(const Call& call, size_t i) { return Wide<T>(load(call.in[i].data<T>())); }
+
+void check_range(const Call& call) {
+  for (const Tensor& t : call.in) {
+    if (t.rank() > 0)
+      fail(ErrorKind::invalid_argument, "range: start, limit and delta must be scalars; got shape ", t.shape());
+    if (t.dtype() != call.in[0].dtype()) family::fail_dtypes(call);
+  }
+}
+
+// The length is known while tracing if the three numbers are.
+void infer_range(Call& call) {
+  int64_t length = -1;
+  if (std::none_of(call.in.begin(), call.in.end(), [](const Tensor& t) { return t.symbolic(); })) {
+    check_range(call);
+    visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {
+      using T = Pointee<decltype(p)>;
+      length = range_length(number_in<T>(call, 0), number_in<T>(call, 1), number_in<T>(call, 2));
+    });
+  }
+  call.returns(call.in[0].dtype(), {length});
+}
+
 const Op& range_op = define(Op{
     .name = "Range",
     .arguments = {tensor("start", real_numbers), tensor("limit", real_numbers), tensor("delta", real_numbers)},
-    .infer_staged = [](Call& call) { call.returns(call.in[0].dtype(), {-1}); },
+    .infer_staged = infer_range,
     .kernel =
         [](Call& call) {
-          for (const Tensor& t : call.in) {
-            if (t.rank() != 0)
-              fail(ErrorKind::invalid_argument, "range: start, limit and delta must be scalars; got shape ", t.shape());
-            if (t.dtype() != call.in[0].dtype()) family::fail_dtypes(call);
-          }
+          check_range(call);
           visit<real_numbers.bits>(call.in[0].dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, Compute<T>>;
-            auto number = [&](size_t i) { return Wide(load(call.in[i].data<T>())); };
-            Wide first = number(0), step = number(2);
-            int64_t length = range_length(first, number(1), step);
+            Wide<T> first = number_in<T>(call, 0), step = number_in<T>(call, 2);
+            int64_t length = range_length(first, number_in<T>(call, 1), step);
             call.out.push_back(Tensor::allocate(call.in[0].dtype(), {length}));
             T* to = call.out[0].mutable_data<T>();
-            for (int64_t i = 0; i < length; ++i) store(to + i, Compute<T>(first + step * Wide(i)));
+            for (int64_t i = 0; i < length; ++i) store(to + i, Compute<T>(first + step * Wide<T>(i)));
           });
         },
     .makes_outputs = true,

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from tapeflow._src import _core, primitives
+from tapeflow._src import _core
 from tapeflow._src.control_flow.branches import cond
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import get_static_value
 
 
 @public("__internal__.smart_cond.smart_cond")
@@ -35,22 +32,12 @@ def smart_cond(
     return true_fn() if known else false_fn()
 
 
-def _known_comparison(pred: Any) -> bool | None:
-    """What a comparison gives whose numbers are known while tracing, as sizes of a shape are."""
-    facts = primitives.facts_by_name.get(pred.op.type)
-    if facts is None or facts["family"] != "binary" or pred.dtype != "bool" or pred.shape.rank != 0:
-        return None
-    numbers = [get_static_value(tensor) for tensor in pred.op.inputs]
-    compare = getattr(np, getattr(primitives, pred.op.type).__name__, None)  # NumPy has the same names
-    return None if compare is None or any(number is None for number in numbers) else bool(compare(*numbers))
-
-
 def _known(pred: Any) -> bool | None:
     if isinstance(pred, _core.Variable):
         return None
     if isinstance(pred, _core.Tensor):
-        value = get_static_value(pred)
-        return _known_comparison(pred) if value is None else bool(value)
+        value = _core.known_value(pred)
+        return None if value is None else bool(value)
     if isinstance(pred, bool) or (isinstance(pred, int) and pred in (0, 1)):
         return bool(pred)
     raise TypeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapeflow._src import _core
 from tapeflow._src.namespace import find_public
 from tapeflow._src.types.tensor_shape import TensorShape, unknown_shape
 
@@ -20,4 +21,5 @@ def constant_value_as_shape(tensor: Any) -> TensorShape:
 
 def try_evaluate_constant(tensor: Any) -> Any:
     """The value of a tensor of a graph if it is known while the graph is made, else None."""
-    return _get_static_value(tensor)
+    known = _core.known_value(tensor)
+    return None if known is None else known.numpy()
