@@ -20,3 +20,11 @@ def test_sparse_results_have_the_shapes_that_all_calls_have():
     found = run(tf.SparseTensor([[0, 1]], [2.0], [7, 4]))
     assert shapes == {"add": [None, 4], "concat": [None, 4], "transpose": [4, None], "expand": [1, None, 4]}
     assert found["concat"].shape == [14, 4]
+
+
+def test_tracing_takes_no_element_of_an_iterator():
+    rows = tf.ragged.constant([[0, 1], [2]], dtype=tf.int64)
+    iterator = iter(tf.data.Dataset.from_tensors(rows).repeat(3))
+    text = tf.function(lambda given: tf.as_string(next(given)))
+    assert text(iterator).to_list() == [[b"0", b"1"], [b"2"]]
+    assert len(list(iterator)) == 2

@@ -139,6 +139,20 @@ PyObject* graph_evaluate(PyObject* self, PyObject* args) {
   });
 }
 
+// needs_effects(tensors): whether computing them from the inputs changes something: an iterator, a file, a variable.
+PyObject* graph_needs_effects(PyObject* self, PyObject* wanted) {
+  return guarded([&]() -> PyObject* {
+    Graph& graph = *graph_of(self);
+    std::vector<ValueId> ids;
+    for (const Tensor& t : tensors_of(wanted, "function")) ids.push_back(graph.id_of(t));
+    const std::vector<Tensor> nothing(graph.values.size());
+    const Needs needs = find_needs(graph, ids, false, {}, nothing);
+    for (size_t i = 0; i < graph.nodes.size(); ++i)
+      if (needs.nodes[i] && graph.nodes[i].op && graph.nodes[i].op->effect) Py_RETURN_TRUE;
+    Py_RETURN_FALSE;
+  });
+}
+
 PyObject* graph_cut_back(PyObject* self, PyObject* count) {
   size_t n = PyLong_AsSize_t(count);
   if (PyErr_Occurred()) return nullptr;
@@ -523,6 +537,7 @@ PyMethodDef graph_methods[] = {
     {"call", graph_call, METH_O, "Runs the graph as one operation."},
     {"evaluate", graph_evaluate, METH_VARARGS,
      "evaluate(tensors, given, values, operations): any values of the graph from any others."},
+    {"needs_effects", graph_needs_effects, METH_O, "Whether computing these tensors changes something."},
     {"cut_back", graph_cut_back, METH_O, "Takes back the nodes from this number on."},
     {"node", graph_node, METH_O, "A description of a node."},
     {"parallel_regions", graph_parallel_regions, METH_NOARGS,

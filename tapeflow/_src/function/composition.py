@@ -238,11 +238,11 @@ def _one_at_a_time(
 
 
 def _try_real_values(run: Callable[[list[Any]], Any], symbolic: list[Any], error: Exception) -> Any:
-    """What the composition gives for the arguments of the call that is traced, if they can be known."""
+    """What the composition gives for the arguments of the call that is traced, if they can be known without effects."""
     place = _core.place_of(symbolic[0]) if symbolic else None
     graph: Any = None if place is None else place[0]
     arguments = getattr(graph, "first_arguments", [])
-    if not arguments:
+    if not arguments or graph.needs_effects(symbolic):
         raise error
     try:
         return run(graph.evaluate(symbolic, graph.inputs, arguments, []))
