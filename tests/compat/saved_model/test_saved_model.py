@@ -447,3 +447,18 @@ def test_variables_that_saving_makes_are_saved(tmp_path):
     tf.saved_model.save(Model(), str(tmp_path))
     loaded = tf.saved_model.load(str(tmp_path))
     assert loaded(tf.ones([1, 4])).numpy().tolist() == [[12.0, 12.0]] and loaded.layer.w.shape == [4, 2]
+
+
+def test_a_trace_that_reads_an_iterator_stays_behind(tmp_path):
+    module = tf.Module()
+    module.total = tf.Variable(0.0)
+
+    @tf.function
+    def adapt(iterator):
+        module.total.assign_add(tf.reduce_sum(next(iterator)))
+
+    module.adapt = adapt
+    module.scaled = tf.function(lambda x: x * module.total, input_signature=[tf.TensorSpec([], tf.float32)])
+    module.adapt(iter(tf.data.Dataset.from_tensors(tf.constant([1.0, 2.0]))))
+    tf.saved_model.save(module, str(tmp_path))
+    assert tf.saved_model.load(str(tmp_path)).scaled(2.0).numpy() == 6.0

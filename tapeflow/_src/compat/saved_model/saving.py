@@ -24,6 +24,7 @@ from tapeflow._src.compat.saved_model.call_specs import (
 )
 from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
 from tapeflow._src.compat.saved_model.objects import ObjectList, described
+from tapeflow._src.data.iterator import IteratorSpec
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import encode
@@ -524,9 +525,11 @@ def concrete_functions_of(function: Function) -> list[ConcreteFunction]:
 
 
 def _has_plain_arguments(concrete: ConcreteFunction) -> bool:
-    """Whether no argument of the trace is an object that files cannot name; a spec without a name is an error."""
+    """Whether no argument of the trace is an object that files cannot hold; a spec without a name is an error."""
     try:
         for leaf in nest.flatten(_structure_of_arguments(concrete)):
+            if isinstance(leaf, IteratorSpec):  # such a trace asks the program for its elements
+                return False
             if not isinstance(leaf, TypeSpec):
                 encode(leaf)
     except TypeError:
