@@ -336,3 +336,15 @@ def test_paths_and_names_of_files(tmp_path):
     for names in (tf.data.Dataset.range(2), tf.data.Dataset.from_tensors(["a", "b"])):
         with pytest.raises(TypeError, match=r"must contain `tf\.string` elements"):
             tf.data.TextLineDataset(names)
+
+
+def test_batches_say_their_size():
+    numbers = tf.data.Dataset.range(10)
+    for batches in (numbers.batch(3), numbers.padded_batch(3), numbers.ragged_batch(3), numbers.batch(tf.constant(3))):
+        assert batches._batch_size.numpy() == 3 and not batches._drop_remainder
+    assert not any(hasattr(dataset, "_batch_size") for dataset in (numbers, numbers.batch(3).map(lambda x: x)))
+
+
+def test_tensors_that_a_generator_yields_are_converted():
+    numbers = tf.data.Dataset.from_generator(lambda: iter([tf.constant([1]), tf.constant([2])]), tf.float32)
+    assert [x.numpy().tolist() for x in numbers] == [[1.0], [2.0]]

@@ -251,3 +251,20 @@ def test_machine():
     assert tf.test.is_gpu_available() is False
     assert tf.test.gpu_device_name() == ""
     assert tf.compat.v1.test.TestCase is tf.test.TestCase
+
+
+def test_dictionaries_of_tensors(case):
+    case.assertEqual({"x": tf.constant([1.0, 2.0]), "n": tf.constant([1])}, {"x": np.array([1.0, 2.0]), "n": [1]})
+    with pytest.raises(AssertionError):
+        case.assertEqual({"x": tf.constant([1.0, 2.0])}, {"x": tf.constant([1.0, 3.0])})
+    with pytest.raises(AssertionError):
+        case.assertEqual({"x": tf.constant([1.0])}, {"y": tf.constant([1.0])})
+    with pytest.raises(AssertionError):
+        case.assertEqual({"x": 1}, {"x": 2})
+
+
+def test_texts_in_arrays_of_objects(case):
+    case.assertAllEqual(np.array(["a", "b"], object), ["a", "b"])
+    case.assertAllEqual(np.array(["a", "b"], object), tf.constant(["a", "b"]))
+    with pytest.raises(AssertionError):
+        case.assertAllEqual(np.array(["a", "b"], object), ["a", "c"])

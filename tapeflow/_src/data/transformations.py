@@ -12,6 +12,7 @@ from tapeflow._src.data.pipes import batching, choosing, flattening, mapping, or
 from tapeflow._src.data.pipes.buckets import Bucketed
 from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.data.pipes.sampling import Resampled
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.logging import get_logger
 
@@ -95,7 +96,15 @@ class Transformations:
         >>> list(tf.data.Dataset.range(3).batch(2).as_numpy_iterator())
         [array([0, 1]), array([2])]
         """
-        return self._then(batching.Batched(self._pipe, batch_size, drop_remainder, num_parallel_calls, deterministic))
+        pipe = batching.Batched(self._pipe, batch_size, drop_remainder, num_parallel_calls, deterministic)
+        return self._in_batches(pipe, batch_size, drop_remainder)
+
+    def _in_batches(self, pipe: Any, batch_size: Any, drop_remainder: Any) -> Any:
+        """The batches of a pipe, with the attributes by which Keras tells that a dataset is batched."""
+        made = self._then(pipe)
+        made._batch_size = cast(batch_size, int64)
+        made._drop_remainder = convert_to_tensor(drop_remainder, "bool")
+        return made
 
     def padded_batch(
         self,
@@ -112,13 +121,14 @@ class Transformations:
         [[1, 0, 0], [2, 2, 0], [3, 3, 3]]
         """
         pipe = padding.PaddedBatched(self._pipe, batch_size, padded_shapes, padding_values, drop_remainder)
-        return self._then(pipe)
+        return self._in_batches(pipe, batch_size, drop_remainder)
 
     def ragged_batch(
         self, batch_size: Any, drop_remainder: Any = False, row_splits_dtype: Any = int64, name: str | None = None
     ) -> Any:
         """Batches in which dimensions of unknown size are ragged."""
-        return self._then(batching.RaggedBatched(self._pipe, batch_size, drop_remainder, row_splits_dtype))
+        pipe = batching.RaggedBatched(self._pipe, batch_size, drop_remainder, row_splits_dtype)
+        return self._in_batches(pipe, batch_size, drop_remainder)
 
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
         """Batches as sparse tensors, of which the rows are the elements."""

@@ -208,7 +208,8 @@ class Generated(Pipe):
                 raise TypeError(f"`generator` yielded an element of {value} where an element of {spec} was expected.")
             return value
         try:
-            tensor = value if isinstance(value, _core.Tensor) else convert_to_tensor(_as_array(value, spec.dtype))
+            fits = isinstance(value, _core.Tensor) and value.dtype == spec.dtype
+            tensor = value if fits else convert_to_tensor(_as_array(value, spec.dtype))
         except (TypeError, ValueError):
             tensor = None
         if tensor is None or tensor.dtype != spec.dtype:

@@ -64,3 +64,12 @@ def test_the_arguments_of_make_template():
         later(1.0)
         now(1.0)
         assert (now.name, later.name) == ("scale", "scale_1")
+
+
+def test_a_new_default_graph_forgets_scopes():
+    names = []
+    for _ in range(2):
+        v1.reset_default_graph()
+        with v1.variable_scope(None, default_name="layer"):
+            names.append(v1.get_variable("w", initializer=2.0).name)
+    assert names == ["layer/w:0"] * 2

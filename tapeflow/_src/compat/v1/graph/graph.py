@@ -517,6 +517,7 @@ def reset_default_graph() -> None:
     """
     if defaults.graphs:
         raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
+    defaults.variable_store = None  # of `get_variable` outside of graphs
     was_stage = defaults.outermost is not None and _core.current_graph() is defaults.outermost
     new = Graph()
     if was_stage:
