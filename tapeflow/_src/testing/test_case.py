@@ -209,9 +209,8 @@ class TestCase(Assertions):
         except ValueError:  # rows of different sizes
             found = np.asarray(value, dtype=object)
         if found.dtype.kind in "UO" and any(isinstance(x, str) for x in found.flat):  # texts are bytes in tensors
-            texts = np.empty(found.shape, object)
-            texts.flat = [x.encode() if isinstance(x, str) else x for x in found.flat]
-            found = texts
+            encoded = (x.encode() if isinstance(x, str) else x for x in found.flat)
+            found = np.fromiter(encoded, object, found.size).reshape(found.shape)
         elif found.dtype.kind == "S":
             found = found.astype(object)
         return found
