@@ -69,6 +69,24 @@ def test_elements_can_be_set():
         x += 1j
 
 
+def test_an_array_that_is_not_copied_sees_assignments():
+    for share in (xp.asarray, xp.from_dlpack, lambda x, **copy: xp.astype(x, x.dtype, copy=False)):
+        x = xp.asarray([1, 2], dtype=xp.uint8)
+        shared = share(x, copy=False)
+        x[0] = 7
+        assert int(shared[0]) == 7
+    x = xp.asarray([1, 2])
+    copied = xp.asarray(x, copy=True)
+    x[0] = 7
+    assert int(copied[0]) == 1
+
+
+def test_foreign_arrays_are_not_taken_without_a_copy():
+    assert int(xp.from_dlpack(np.array([3]))[0]) == 3
+    with pytest.raises(BufferError, match="from_dlpack: elements of a ndarray must be copied"):
+        xp.from_dlpack(np.array([3]), copy=False)
+
+
 def test_gradients_go_through_assignments():
     v = tf.Variable([3.0, 4.0])
     with tf.GradientTape(persistent=True) as tape:

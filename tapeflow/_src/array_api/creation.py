@@ -30,6 +30,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
             if copy is False:
                 raise ValueError(f"asarray: another dtype needs a copy; got {tensor.dtype.name}, not {dtype}")
             return Array(tf.cast(tensor, dtype))
+        if isinstance(obj, Array) and not copy:
+            return obj  # a later `obj[key] = value` is seen in both
         return Array(tf.identity(tensor)) if copy or isinstance(obj, tf.Variable) else Array(tensor)
     if copy is False:
         raise ValueError(f"asarray: a {type(obj).__name__} must be copied")
@@ -53,8 +55,10 @@ def _holds_arrays(obj: Any) -> builtins.bool:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: builtins.bool | None = None) -> Array:
     """An array of another library's array, by DLPack."""
     check_device(device)
-    if isinstance(x, Array):
+    if isinstance(x, Array | tf.Tensor | tf.Variable):
         return asarray(x, copy=copy)
+    if copy is False:
+        raise BufferError(f"from_dlpack: elements of a {type(x).__name__} must be copied; copy=False does not allow it")
     return Array(tf.constant(np.from_dlpack(x)))
 
 
