@@ -107,8 +107,12 @@ def compile_command(source: Path, target: Path) -> list[str]:
 def objects_of(*folders: str) -> list[str]:
     """The objects of these folders of the core."""
     commands = json.loads((BUILD / "compile_commands.json").read_text())
-    prefixes = tuple(f"{ROOT}/core/{folder}" for folder in folders)
-    words = [c["command"].split() for c in commands if c["file"].startswith(prefixes)]
+    # Some folders are compiled as one file, whose path in the build folder is the folder's.
+    paths = {
+        c["command"]: Path(c["file"]).relative_to(BUILD if BUILD in Path(c["file"]).parents else ROOT) for c in commands
+    }
+    wanted = tuple(f"core/{folder}" for folder in folders)
+    words = [command.split() for command, path in paths.items() if f"{path.with_suffix('')}/".startswith(wanted)]
     return [str(BUILD / w[w.index("-o") + 1]) for w in words]
 
 
