@@ -192,7 +192,7 @@ def has_strategy() -> bool:
     >>> tf.distribute.has_strategy()
     False
     """
-    return get_strategy() is not _default[0]
+    return bool(_places.stack) and _places.stack[-1][0] is not _default[0]
 
 
 @public("distribute.experimental_set_strategy")
