@@ -26,6 +26,17 @@ FOREIGN = re.compile(
     r"^DT|^Uniform(De)?[qQ]uantize|TensorForest|^Sdca|^Load.*Parameters|^Retrieve.*Parameters|^TFL|^Dtensor|^IfrtC|"
     r"^Enqueue.*TPU|^Recv|^Send|^Debug|^Delegate|GRUBlock|^Cudnn(?!RNN)|Multi[dD]evice|^Sync|^Audio(Spectrogram)?Dev"
 )
+# Datasets inside of functions, which `compat/saved_model/dataset_nodes.py` reads.
+DATASETS = frozenset(
+    ("AnonymousIteratorV2", "AnonymousIteratorV3", "BatchDataset", "BatchDatasetV2", "CacheDataset", "CacheDatasetV2")
+    + ("ConcatenateDataset", "DeleteIterator", "FilterDataset", "FlatMapDataset", "IteratorGetNext", "IteratorV2")
+    + ("IteratorGetNextSync", "MakeIterator", "MapDataset", "ModelDataset", "OptionsDataset", "ParallelBatchDataset")
+    + ("ParallelMapDataset", "ParallelMapDatasetV2", "PrefetchDataset", "RangeDataset", "ReduceDataset")
+    + ("RepeatDataset", "ScanDataset", "ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3", "SkipDataset")
+    + ("TakeDataset", "TakeWhileDataset", "TensorDataset", "TensorSliceDataset", "ZipDataset", "FinalizeDataset")
+    + ("AnonymousMemoryCache", "DummyMemoryCache", "AnonymousSeedGenerator", "DummySeedGenerator", "DeleteMemoryCache")
+    + ("DeleteSeedGenerator", "RewriteDataset", "MaxIntraOpParallelismDataset", "PrivateThreadPoolDataset")
+)
 
 
 def dtype_text(number: int) -> str:
@@ -89,7 +100,7 @@ def main() -> None:
     names_by_op = python_names()
     lines = []
     for name, definition in sorted(all_definitions()):
-        if FOREIGN.search(name):
+        if FOREIGN.search(name) and name not in DATASETS:
             continue
         names = names_by_op.get(name, {})
         attributes = []

@@ -34,6 +34,12 @@ _EXTENSION_TYPE = 13  # specs of extension types, by the same names
 _SPEC_BY_NUMBER = {number: kind for kind, number in _NUMBER_BY_SPEC.items()}
 
 
+def register_spec(kind: type, number: int) -> None:
+    """Says which number files give to specs of a class that later layers define."""
+    _NUMBER_BY_SPEC[kind] = number
+    _SPEC_BY_NUMBER[number] = kind
+
+
 def encode(value: Any) -> Any:
     """A structure as a message; TypeError if it holds something that cannot be written."""
     result = messages.StructuredValue()

@@ -208,7 +208,7 @@ def test_a_damaged_file_is_named(tmp_path):
         tf.saved_model.load(tmp_path / "absent")
 
 
-@pytest.mark.parametrize(("file", "functions"), [("kinds", 10), ("inner", 3)])
+@pytest.mark.parametrize(("file", "functions"), [("kinds", 10), ("inner", 4)])
 def test_operations_of_many_kinds_give_tensorflows_values(file, functions, tmp_path):
     folder, expected = unpacked(file, tmp_path)
     module = tf.saved_model.load(folder)

@@ -96,7 +96,7 @@ class Kinds(tf.Module):
 
 
 class Inner(tf.Module):
-    """Gradients of branches and loops inside of functions, and examples of sequences."""
+    """Gradients of branches and loops inside of functions, datasets, and examples of sequences."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,6 +118,19 @@ class Inner(tf.Module):
                 y = tf.tanh(y @ self.w)
         return tape.gradient(y, [x, self.w])
 
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def dataset(self, x):
+        total = 0.0
+        for place, rows in tf.data.Dataset.from_tensor_slices(x).map(lambda y: y * self.w[0, 0]).batch(2).enumerate():
+            total += tf.reduce_sum(rows) * tf.cast(place + 1, tf.float32)
+            if total > 100.0:
+                break
+        pairs = tf.data.Dataset.zip((tf.data.Dataset.range(6), tf.data.Dataset.range(1, 9)))
+        pairs = pairs.filter(lambda a, b: a % 2 == 0).repeat(2).skip(1).take(4)
+        count = pairs.reduce(tf.constant(0, tf.int64), lambda found, pair: found * 3 + pair[0] * pair[1])
+        steps = iter(tf.data.Dataset.range(3).flat_map(lambda k: tf.data.Dataset.from_tensors(k + 5)))
+        return total, count, next(steps), next(steps)
+
     @tf.function(input_signature=[tf.TensorSpec([], tf.string)])
     def sequence(self, data):
         lists = {"f": tf.io.FixedLenSequenceFeature([2], tf.float32), "v": tf.io.VarLenFeature(tf.string)}
@@ -138,6 +151,7 @@ def sequence_example() -> bytes:
 INNER_CALLS = {
     "of_branch": [np.abs(numbers(2, 3))],
     "of_loop": [numbers(2, 3)],
+    "dataset": [numbers(5)],
     "sequence": [np.array(sequence_example(), object)],
 }
 CALLS = {
