@@ -56,7 +56,7 @@ const Op& broadcast_to_op = define(Op{
               const T& value = *static_cast<const T*>(x.raw());
               T* to = y.mutable_data<T>();
               parallel_for(y.size(), kCheapGrain,
-                           [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, value); });
+                           [&](int64_t begin, int64_t end) { fill_elements(to + begin, end - begin, value); });
             });
             return;
           }

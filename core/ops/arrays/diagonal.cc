@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "ops/arrays/elements.h"
+#include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -183,7 +184,7 @@ const Op& diag_op = define(Op{
           by_size(x.dtype(), [&]<class T>(T*) {
             const T* from = static_cast<const T*>(x.raw());
             T* to = static_cast<T*>(y.mutable_raw());
-            std::fill(to, to + y.size(), *static_cast<const T*>(call.in[1].raw()));
+            fill_elements(to, y.size(), *static_cast<const T*>(call.in[1].raw()));
             write_diagonals(band, from, to, y.size());
           });
         },

@@ -40,7 +40,7 @@ template <class T> class PaddedCopy {
   int64_t after(int d) const { return paddings_[size_t(2 * d) + 1]; }
 
   void write(int d, const T* from, T* to) const {
-    std::fill_n(to, before(d) * y_stride_[d], value_);
+    fill_elements(to, before(d) * y_stride_[d], value_);
     to += before(d) * y_stride_[d];
     if (d == last_) {
       std::copy_n(from, x_[d] * x_stride_[d], to);
@@ -50,7 +50,7 @@ template <class T> class PaddedCopy {
       };
       parallel_for(x_[d], std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, y_stride_[d])), rows);
     }
-    std::fill_n(to + x_[d] * y_stride_[d], after(d) * y_stride_[d], value_);
+    fill_elements(to + x_[d] * y_stride_[d], after(d) * y_stride_[d], value_);
   }
 
   const Shape& x_;

@@ -49,12 +49,32 @@ inline void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_
   });
 }
 
+// Writes `value` n times. The library writes long runs with the widest registers that the machine has: of equal bytes,
+// as zeros are, or as copies of the first page.
+template <class T> void fill_elements(T* to, int64_t n, const T& value) {
+  constexpr int64_t page = 4096 / int64_t(sizeof(T));
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    if (n >= 4 * page) {
+      unsigned char bytes[sizeof(T)];
+      std::memcpy(bytes, &value, sizeof value);
+      if (std::all_of(bytes, bytes + sizeof value, [&](unsigned char byte) { return byte == bytes[0]; })) {
+        std::memset(static_cast<void*>(to), bytes[0], size_t(n) * sizeof(T));
+        return;
+      }
+      std::fill_n(to, page, value);
+      for (int64_t at = page; at < n; at += page) std::memcpy(to + at, to, size_t(std::min(page, n - at)) * sizeof(T));
+      return;
+    }
+  }
+  std::fill_n(to, n, value);
+}
+
 // One line of y: x repeats, runs along, runs backwards or jumps.
 template <class T> void copy_line(const T* from, int64_t step, T* to, int64_t n) {
   if (step == 1)
     std::copy(from, from + n, to);
   else if (step == 0)
-    std::fill(to, to + n, *from);
+    fill_elements(to, n, *from);
   else if (step == -1)
     std::reverse_copy(from - (n - 1), from + 1, to);
   else

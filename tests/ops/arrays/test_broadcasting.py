@@ -30,3 +30,34 @@ def test_tile(multiples):
 def test_zeros(dtype):
     tf.ones([300_001], dtype)  # leaves memory that is not zero
     np.testing.assert_array_equal(tf.zeros([300_001], dtype), np.zeros(300_001, dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("size", [1, 4095, 4096, 16384, 20_001])
+def test_long_runs_of_one_value(dtype, size):
+    for value in (0, 1, 3):
+        expected = np.full([size], value, dtype)
+        np.testing.assert_array_equal(tf.fill([size], tf.constant(value, dtype)), expected)
+        np.testing.assert_array_equal(tf.broadcast_to(tf.constant([[value]], dtype), [2, size]), [expected] * 2)
+        bordered = tf.pad(tf.constant([5], dtype), [[size, 3]], constant_values=tf.constant(value, dtype))
+        np.testing.assert_array_equal(bordered, np.pad(np.array([5], dtype), (size, 3), constant_values=value))
+    np.testing.assert_array_equal(tf.fill([size], "ab"), np.full([size], b"ab"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "border"),
+    [
+        ((2, 3, 4, 5), [[0, 0], [1, 2], [3, 0], [0, 0]]),
+        ((2, 3, 4), [[0, 0], [0, 0], [0, 0]]),
+        ((2, 3, 4), [[1, 0], [0, 0], [0, 2]]),
+        ((0, 3), [[2, 1], [1, 1]]),
+        ((3, 0), [[2, 1], [1, 1]]),
+        ((40, 30, 20), [[2, 1], [1, 0], [0, 3]]),
+    ],
+)
+def test_borders_of_any_dimensions(shape, border):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    np.testing.assert_array_equal(tf.pad(x, border, constant_values=2), np.pad(x, border, constant_values=2))
+    names = tf.strings.as_string(x)
+    expected = np.pad(names.numpy(), border, constant_values=b"-")
+    np.testing.assert_array_equal(tf.pad(names, border, constant_values="-"), expected)
