@@ -199,6 +199,8 @@ void Graph::add(Call& call) {
   if (frozen) fail(ErrorKind::runtime, "Graph is finalized and cannot be modified.");
   try {
     infer(call);
+    for (const Spec& spec : call.specs)
+      if (spec.shape.fully_known()) Tensor::check_size(spec.dtype, spec.shape);
   } catch (const Error& e) {
     if (e.kind != ErrorKind::invalid_argument) throw;
     check_dtypes(call, e.what());

@@ -61,6 +61,8 @@ int64_t checked_elements(const Shape& shape, size_t element_size) {
 }
 }  // namespace
 
+void Tensor::check_size(DType dtype, const Shape& shape) { checked_elements(shape, size_of(dtype)); }
+
 Tensor Tensor::allocate(DType dtype, const Shape& shape) {
   return allocate_sized(dtype, shape, checked_elements(shape, size_of(dtype)));
 }

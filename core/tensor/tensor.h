@@ -71,6 +71,8 @@ class Tensor {
   }
 
   // Uninitialised elements (string elements are empty).
+  // Throws if a dimension is negative or the bytes of such a tensor cannot be counted.
+  static void check_size(DType dtype, const Shape& shape);
   static Tensor allocate(DType, const Shape&);
   static Tensor allocate_like(const Tensor&);
   template <class T> static Tensor scalar(T value) {

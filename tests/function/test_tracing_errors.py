@@ -64,3 +64,14 @@ def test_refused_constants_raise_the_error_of_a_run(refused):
 def test_shapes_of_constants_that_do_not_fit_fail_while_tracing():
     with pytest.raises(ValueError, match="inner dimensions"):
         tf.function(lambda: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))).get_concrete_function()
+
+
+def test_sizes_that_cannot_be_counted_fail_while_tracing():
+    huge = 2**63 - 1
+
+    @tf.function
+    def function(x):
+        return tf.reduce_sum(tf.zeros([huge, 3]) + x)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="too many elements"):
+        function(tf.ones([3]))

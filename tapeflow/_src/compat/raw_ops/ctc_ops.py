@@ -25,7 +25,7 @@ def _loss(last_is_blank: bool) -> Callable[..., CTCLoss]:
     def run(
         inputs: Any, indices: Any, values: Any, lengths: Any, collapse: bool, merge: bool, ignore_longer: bool
     ) -> CTCLoss:
-        inputs, indices, values = (convert_to_tensor(x) for x in (inputs, indices, values))
+        inputs, indices, values = convert_to_tensor(inputs), cast(indices, "int64"), convert_to_tensor(values)
         lengths = convert_to_tensor(lengths)
         batch = primitives.Shape(inputs, "int64")[1]
         width = primitives.Max(primitives.ConcatV2([indices[:, 1] + 1, convert_to_tensor([1], "int64")], 0), [0], False)
