@@ -331,8 +331,10 @@ class Doctor:
         tensors = [t for t in targets if t is not None and _core.is_tensor(t)]
         values = [np.asarray(t.numpy(), np.float64) for t in tensors if t.dtype.is_floating]
         suspicious = not self._full or self._nans.origins.seen_in_step > 0
-        self._nans.step = self._calls
+        self._nans.step, self._nans.place = self._calls, place
         finite = not suspicious or not self._nans.see_step(tape, tensors, values, sources, gradients)
+        if not suspicious:
+            self._nans.see_finite_step()
         self._nans.origins.end_step()
         seconds = time.perf_counter() - self._opened
         if self._curvature is not None:
@@ -408,6 +410,7 @@ class Doctor:
         found += self._retraces.findings()
         trained = {key for course in self._values.courses.values() for key, v in course.variables.items() if v.changed}
         found += self._layers.findings(self._assignments.changed, trained)
+        found = [_left_out(f) if self._nans.was_left_out(f) else f for f in found]
         if any(f.kind in ("learning-rate-too-high", "exploding-gradients") for f in found):
             found = [_after_explosion(f) if f.kind in ("nan", "infinity") else f for f in found]
         found += [*self._applied.findings(), *self._left_out()]
@@ -503,6 +506,11 @@ class Doctor:
 
     def __repr__(self) -> str:
         return f"<tf.debugging.Doctor: {self.verdict}, {len(self.findings)} findings, {self._calls} gradient calls>"
+
+
+def _left_out(finding: Finding) -> Finding:
+    """Gradients that were not finite in a step that the program left out, as dynamic loss scales do."""
+    return replace(finding, severity="hint", message=f"{finding.message}; later steps are finite again")
 
 
 def _after_explosion(finding: Finding) -> Finding:

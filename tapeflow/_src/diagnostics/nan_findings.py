@@ -22,6 +22,8 @@ class NanFindings:
         self._report, self._found = report, found
         self.origins = NanOrigins()
         self.step = 0
+        self.place: tuple[str, int] | None = None  # the line that asks for the gradient
+        self._last_finite: dict[tuple[str, int] | None, int] = {}  # by that line: the last step without such values
 
     def see_step(
         self, tape: Any, tensors: list[Any], values: list[Any], sources: list[Any], gradients: list[Any]
@@ -36,6 +38,7 @@ class NanFindings:
                     bad.append(dense)
                     named = source
         if not bad:
+            self.see_finite_step()
             return False
         origin, reached = self.origins.of(bad[0]), "the target" if named is None else "a gradient"
         if origin is not None and origin.kind == "data":
@@ -47,6 +50,17 @@ class NanFindings:
                 return True
         self._add_origin(origin, reached, named)
         return True
+
+    def see_finite_step(self) -> None:
+        """A step whose target and gradients are finite."""
+        self._last_finite[self.place] = self.step
+
+    def was_left_out(self, finding: Finding) -> bool:
+        """Whether gradients that were not finite never got into the variables: later steps at that line are finite."""
+        asked_at = finding.evidence.get("asked_at")
+        if finding.kind not in ("nan", "infinity") or not finding.evidence.get("backward") or asked_at is None:
+            return False
+        return self._last_finite.get(tuple(asked_at), -1) > finding.evidence["step"]
 
     def see_unfinished_step(self, failed: bool) -> None:
         """A step that ended before its gradient: by an error, or because the program saw the NaN itself."""
@@ -81,6 +95,7 @@ class NanFindings:
                 variable=None if source is None else name_of_variable(source, user_frames()),
                 evidence={
                     "operation": origin.operation, "backward": origin.gradient_of is not None, "step": step, "row": row,
+                    "asked_at": None if self.place is None else list(self.place),
                     "position": list(origin.position), "operands": [_number(n) for n in origin.operands],
                     "negative_infinities": origin.counts[0], "infinities": origin.counts[1], "nans": origin.counts[2],
                 },
