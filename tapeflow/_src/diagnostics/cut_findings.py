@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics import partly_cut
-from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.finding import Finding, source_text
 from tapeflow._src.diagnostics.flow import Flow
 from tapeflow._src.diagnostics.numeric_probe import Probe, Sensitivity, total_of
 from tapeflow._src.diagnostics.partly_cut import Cut
@@ -65,6 +65,8 @@ class CutFindings:
             return
         if share is None and not cut.certain:
             return
+        if not share and cut.cause == "stop_gradient" and "stop_gradient" not in source_text(cut.file, cut.line):
+            return  # inside a function that knows its derivative
         frames = user_frames()
         name = name_of_variable(sources[measured], frames)
         names = list(dict.fromkeys([name, *(name_of_variable(s, frames) for s in sources)]))

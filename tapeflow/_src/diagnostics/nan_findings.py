@@ -60,7 +60,7 @@ class NanFindings:
         asked_at = finding.evidence.get("asked_at")
         if finding.kind not in ("nan", "infinity") or not finding.evidence.get("backward") or asked_at is None:
             return False
-        return self._last_finite.get(tuple(asked_at), -1) > finding.evidence["step"]
+        return bool(self._last_finite.get(tuple(asked_at), -1) > finding.evidence["step"])
 
     def see_unfinished_step(self, failed: bool) -> None:
         """A step that ended before its gradient: by an error, or because the program saw the NaN itself."""

@@ -84,7 +84,7 @@ class Course:
         uphill = [] if astray else list(self._uphill())
         yield from uphill
         yield from self._summed()
-        diverging = [] if uphill else list(self._diverging())
+        diverging = [] if uphill or astray else list(self._diverging())
         saturated = list(self._saturated())
         for f in self._zeros():
             behind = f.kind == "zero-gradient" and saturated
@@ -115,7 +115,7 @@ class Course:
         steeper = any(v.norms and v.norms[-1] > 3 * v.norms[0] > 0 for v in self.variables.values())
         grows = last > 100 * (first + 1e-6) and last == max(finite) and rises and steeper
         high = min(tail) > 5 * (first + 1e-6) and min(tail) > 5 * abs(best)
-        stays_high = len(finite) >= FEWEST_STEPS and high and steeper
+        stays_high = len(finite) >= FEWEST_STEPS and high and steeper and self._overshoots()
         swings = _swings(finite) if len(finite) >= 20 else False
         leaps = self._leaps(finite)
         stays_high = stays_high or (min(tail) > 2 * (first + 1e-6) and self._has_collapsed())
@@ -226,6 +226,11 @@ class Course:
                     confidence=0.85,
                 )
                 return
+
+    def _overshoots(self) -> bool:
+        """Whether about half of the steps, or more, go past the minimum along their own direction."""
+        moved = sum(v.uphill + v.downhill for v in self.variables.values())
+        return moved == 0 or sum(v.overshoots for v in self.variables.values()) > 0.4 * moved
 
     def _has_collapsed(self) -> bool:
         """Whether the first steps led to where all gradients are exactly zero."""

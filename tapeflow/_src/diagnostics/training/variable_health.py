@@ -34,6 +34,7 @@ class VariableHealth:
         self.gradient_before: np.ndarray[Any, Any] | None = None  # the last gradient but one
         self._last_gradient: np.ndarray[Any, Any] | None = None
         self.uphill = self.downhill = 0  # steps along the gradient, and against it
+        self.overshoots = 0  # steps after which the loss grows along their direction: they went past its minimum
         self.summed_steps, self.square_sum = 0, 0.0  # the first steps, and the sum of their squared gradients
         self._gradient_sum: np.ndarray[Any, Any] | None = None
         self.sum_factors: list[float] = []  # steps by the sum of all gradients so far, where they are parallel
@@ -99,6 +100,7 @@ class VariableHealth:
                 along = dot(step, self._last_gradient)
                 self.uphill += along > 0
                 self.downhill += along < 0
+                self.overshoots += dot(step, g) > 0
                 self._compare_with_sum(step, moved)
         if self.calls <= 12 and not np.iscomplexobj(g):
             self.summed_steps += 1
