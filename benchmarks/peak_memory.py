@@ -2,6 +2,7 @@
 
 python benchmarks/peak_memory.py [steps]      the workloads of the step times
 python benchmarks/peak_memory.py --recompute  deep models, with and without recomputing: the table of docs/memory.md
+python benchmarks/peak_memory.py --workloads [NAME ...]  the training steps of benchmarks/workloads, beyond the import
 """
 
 import importlib
@@ -10,7 +11,9 @@ import sys
 from pathlib import Path
 
 import checkpoint_models
-from compare import build_step, frameworks, print_table, run
+from compare import LABELS, build_step, frameworks, print_table, run
+
+sys.path.append(str(Path(__file__).resolve().parent / "workloads"))
 
 WORK = ["mlp_mnist", "cnn"]
 
@@ -34,6 +37,37 @@ def train(framework: str, work: str, steps: int, recompute: bool | None) -> dict
     for _ in range(steps):
         step()
     return {"imported": imported, "peak": resident("VmHWM")}
+
+
+def train_workload(implementation: str, name: str, steps: int) -> float:
+    """The peak beyond import and data of some steps of a workload, in megabytes."""
+    from values import VALUES
+    from worker import load
+
+    library, mode = implementation.split(":")
+    build, values = load(library).build, VALUES[name]()
+    before = resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    step = build(name, values, mode == "compiled")
+    for _ in range(steps):
+        step()
+    return resident("VmHWM") - before
+
+
+def compare_workloads(names: list, steps: int = 4):
+    from values import VALUES
+
+    peers = [name for name in ("torch:eager", "jax:compiled") if name.split(":")[0] in frameworks()]
+    implementations = ["tapeflow:eager", "tapeflow:compiled", *peers]
+    rows = []
+    for work in names or VALUES:
+        peaks = [run(name.split(":")[0], __file__, "--workload", name, work, steps) for name in implementations]
+        rows.append(
+            [work, *(f"{peak:,.0f} MB" for peak in peaks), f"{min(peaks[2:]) / peaks[1]:.2f}" if peers else "-"]
+        )
+        print(*rows[-1], file=sys.stderr, flush=True)
+    headers = ["workload", *(LABELS[name] for name in implementations), "best peer / compiled"]
+    print_table(f"Peak memory of {steps} steps, beyond the import and the data.", headers, rows)
 
 
 def main():
@@ -65,6 +99,10 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
         recompute = bool(int(sys.argv[5])) if sys.argv[5:] else None
         print(json.dumps(train(sys.argv[2], sys.argv[3], int(sys.argv[4]), recompute)))
+    elif sys.argv[1:2] == ["--workload"]:
+        print(json.dumps(train_workload(sys.argv[2], sys.argv[3], int(sys.argv[4]))))
+    elif sys.argv[1:2] == ["--workloads"]:
+        compare_workloads(sys.argv[2:])
     elif sys.argv[1:2] == ["--recompute"]:
         compare_recomputing()
     else:
