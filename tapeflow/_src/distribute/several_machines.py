@@ -7,6 +7,7 @@ import ctypes
 import math
 import time
 import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from tapeflow._src.distribute.mpi import (
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 
 _ANNOUNCE_AFTER = 1.0  # seconds: a rank that waits longer says so to the others, and reads what they say
+_HEAR_OTHERS = 1.0  # seconds for which a rank that ends listens to others that do
 _WAITS, _ENDED = 0, 1  # tags of reports
 
 
@@ -64,10 +66,30 @@ class SeveralMachines(MpiWorld):
         others = [rank for rank in range(self.size) if rank != self.rank]
         return [packed, *(self._reports.Isend(packed, dest=rank, tag=tag) for rank in others)]
 
+    def reports(self) -> Iterator[tuple[int, int, str]]:
+        """What others have sent: rank, number of a collective, text. The ranks that have ended are kept."""
+        status = self._mpi.Status()
+        while self._reports.Iprobe(status=status):
+            source, tag = status.Get_source(), status.Get_tag()
+            text = np.empty(TEXT_BYTES, np.uint8)
+            self._reports.Recv(text, source=source, tag=tag)
+            number, _, shown = unpacked_text(text).partition("|")
+            if tag == _ENDED:
+                self._last_of_ended[source] = int(number)
+            else:
+                yield source, int(number), shown
+
     def _say_ended(self) -> None:
-        """Tells the others that this program is over: they need not wait for the deadline of a further collective."""
-        if self._failed is None:
-            self._farewell = self.send_to_others(str(self._number), _ENDED)
+        """Tells the others that this program is over: they need not wait for the deadline of a further collective.
+        Those that end at the same time are heard, as some MPIs complain of messages that nobody reads."""
+        if self._failed is not None:
+            return
+        self._farewell = self.send_to_others(str(self._number), _ENDED)
+        limit = time.monotonic() + _HEAR_OTHERS
+        while len(self._last_of_ended) < self.size - 1 and time.monotonic() < limit:
+            for _ in self.reports():
+                pass
+            time.sleep(NAP)
 
     # ---- collectives
 
@@ -151,15 +173,8 @@ class _Waiting:
             shown = f"{self._what} at {user_line()}"
             self._sent = group.send_to_others(f"{self._number}|{shown}", _WAITS)
             self._came[group.rank] = shown
-        status = group._mpi.Status()
-        while group._reports.Iprobe(status=status):
-            source, tag = status.Get_source(), status.Get_tag()
-            text = np.empty(TEXT_BYTES, np.uint8)
-            group._reports.Recv(text, source=source, tag=tag)
-            number, _, shown = unpacked_text(text).partition("|")
-            if tag == _ENDED:
-                group._last_of_ended[source] = int(number)
-            elif int(number) == self._number:
+        for source, number, shown in group.reports():
+            if number == self._number:
                 self._came[source] = shown
 
     def _text(self, waited: float, ended: list[int]) -> str:
