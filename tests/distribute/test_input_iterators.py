@@ -83,3 +83,45 @@ def test_names_of_older_programs():
     assert strategy.extended.non_slot_devices([]) == devices
     with pytest.raises(TypeError, match=r"Strategy.run: `fn` must be callable"):
         strategy.run(3)
+
+
+def test_several_steps_over_an_iterator():
+    strategy = two_replicas()
+    with strategy.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+    iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(8).map(lambda x: tf.cast(x, tf.float32)).batch(4))
+
+    def step(context, x):
+        def replica(x):
+            sum_of_rows = tf.reduce_sum(x)
+            total.assign_add(sum_of_rows)
+            context.set_last_step_output("mean", sum_of_rows, reduce_op="MEAN")
+            context.set_last_step_output("each", sum_of_rows)
+            context.set_non_tensor_output("name", "step")
+
+        strategy.extended.call_for_each_replica(replica, args=(x,))
+        context.set_last_step_output("outside", total.read_value())
+
+    context = strategy.extended.experimental_run_steps_on_iterator(step, iterator, 2, {"unset": tf.constant(7.0)})
+    assert total.numpy() == 28.0 and context.run_op is None
+    outputs = context.last_step_outputs
+    assert outputs["mean"].numpy() == 11.0 and [part.numpy() for part in outputs["each"].values] == [9.0, 13.0]
+    assert outputs["outside"].numpy() == 28.0 and outputs["unset"].numpy() == 7.0
+    assert context.non_tensor_outputs == {"name": ("step",)}
+    with pytest.raises(TypeError, match="`iterations` must be an int"):
+        strategy.extended.experimental_run_steps_on_iterator(step, iterator, 2.0)
+
+
+def test_several_steps_in_a_session():
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session, strategy.scope():
+        iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(1, 7).batch(1))
+        product = tf.compat.v1.get_variable("product", [], tf.int64, tf.compat.v1.ones_initializer())
+
+        def step(context, x):
+            return product.assign(product * 2 + x[0])  # the order of the steps shows
+
+        context = strategy.extended.experimental_run_steps_on_iterator(step, iterator, iterations=3)
+        session.run([iterator.initialize(), product.initializer])
+        session.run(context.run_op)
+        assert session.run(product) == ((1 * 2 + 1) * 2 + 2) * 2 + 3

@@ -9,6 +9,7 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.distribute.context import as_reduce_op, get_replica_context, get_strategy, has_strategy, updating
+from tapeflow._src.distribute.multi_step import MultiStepContext, run_steps
 from tapeflow._src.distribute.values import DistributedVariable, Mirrored, regroup, select
 from tapeflow._src.namespace import public
 
@@ -100,6 +101,16 @@ class StrategyExtended:
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Calls `fn` in each replica, as `Strategy.run` does."""
         return self._strategy.run(fn, args, kwargs)
+
+    def experimental_run_steps_on_iterator(
+        self, fn: Callable[..., Any], iterator: Any, iterations: int = 1, initial_loop_values: Any = None
+    ) -> MultiStepContext:
+        """Calls `fn(context, element)` for so many elements of an iterator, as TensorFlow 1's strategies do.
+
+        `context.set_last_step_output` names outputs, which `last_step_outputs` of the result gives; those that no step
+        names are the `initial_loop_values`. In a graph, `run_op` of the result runs the steps.
+        """
+        return run_steps(self._strategy, fn, iterator, iterations, initial_loop_values)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
         """The rows of arrays as a dataset."""
