@@ -13,7 +13,6 @@ from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.control_flow.branches import cond, switch_case
 from tapeflow._src.control_flow.loops import while_loop
 from tapeflow._src.io.protos.tensor_messages import tensor_of
-from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 
 
@@ -70,8 +69,7 @@ def _identities(step: Step, values: list[Any], context: Context) -> Any:
         read = [next(rest) if isinstance(x, _core.Tensor) else x for x in captured]
 
         def backward(*dys: Any) -> Any:
-            found = [zeros_like(x) if dx is None else dx for x, dx in zip(tensors, rule(list(dys), read))]
-            return found + [None] * len(held)
+            return list(rule(list(dys), read)) + [None] * len(held)
 
         return [primitives.Identity(x) for x in tensors[:count]], backward
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from tapeflow._src import primitives
@@ -9,7 +10,7 @@ from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.compat.raw_ops.adapters import update_slice
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import cast
-from tapeflow._src.ops.effects.host_call import host_effect
+from tapeflow._src.ops.effects.host_call import WithCall, host_effect
 from tapeflow._src.ops.effects.printing import print_
 from tapeflow._src.random_generator import Generator
 from tapeflow._src.types.errors import UnimplementedError
@@ -99,7 +100,8 @@ def _print(step: Step, values: list[Any], context: Context) -> Any:
     def run(text: Any) -> None:
         print_(text.numpy().decode("utf-8", "replace"), output_stream=stream, end=end)
 
-    host_effect(run, [values[0]])
+    options = {"output_stream": stream, "end": end}
+    host_effect(WithCall(run, inspect.unwrap(print_), 1, options), [values[0]])
     return []
 
 

@@ -110,7 +110,20 @@ def _stitch(n: ExportedNode) -> Any:
 
 @writes("ScatterNd")
 def _scatter(n: ExportedNode) -> Any:
-    return n.e.one("ScatterNd", n[0], n[1], n.tensor(0, n[0].dtype.name))
+    indices, updates = _at_places(n, n[0], n[1])
+    return n.e.one("ScatterNd", indices, updates, n.tensor(0, n[0].dtype.name))
+
+
+@writes("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin")
+def _tensor_scatter(n: ExportedNode) -> Any:
+    return n.e.one(n.op, n[0], *_at_places(n, n[1], n[2]))
+
+
+def _at_places(n: ExportedNode, indices: Ref, updates: Ref) -> tuple[Ref, Ref]:
+    """Positions and updates; TensorFlow takes no single position, whose update may be a number."""
+    if indices.shape.rank != 1:
+        return indices, updates
+    return n.e.one("ExpandDims", indices, n.e.ints(0)), n.e.one("ExpandDims", updates, n.e.ints(0))
 
 
 @writes("ExpandDims")

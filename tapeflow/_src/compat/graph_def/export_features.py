@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.export_python import Parts, Rule, as_ref, rule_by_function
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
+from tapeflow._src.compat.raw_ops.parsing_ops import parse_in_order
 from tapeflow._src.io.codecs.image_files import decode_image
 from tapeflow._src.io.csv import decode_csv
 from tapeflow._src.io.examples.example_parsing import parse_example, parse_single_example
@@ -57,8 +58,8 @@ def refused(n: ExportedNode, what: str) -> Exception:
 # ---- examples
 
 
-def _parse(n: ExportedNode, given: dict[str, Any]) -> Any:
-    e, features = n.e, dict(sorted(given["features"].items()))
+def _parse(n: ExportedNode, given: dict[str, Any], in_order: bool = False) -> Any:
+    e, features = n.e, given["features"] if in_order else dict(sorted(given["features"].items()))
     groups: dict[str, list[tuple[str, Any]]] = {"sparse": [], "dense": [], "ragged": []}
     for key, feature in features.items():
         if isinstance(feature, VarLenFeature):
@@ -112,6 +113,7 @@ def _parse(n: ExportedNode, given: dict[str, Any]) -> Any:
 
 for _function in (parse_example, parse_single_example):
     writes_function(_function)(_parse)
+writes_function(parse_in_order)(lambda n, given: _parse(n, given, True))
 
 
 def _default(feature: Any, dtype: Any, dims: list[int], grows: bool) -> Any:

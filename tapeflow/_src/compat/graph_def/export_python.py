@@ -82,7 +82,10 @@ def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
 # ---- public functions
 
 # Raw operations whose function is one host call: its outputs are those of the operation.
-_DIRECT = frozenset(("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeEncode", "StringNGrams", "SparseCross"))
+_DIRECT = frozenset(
+    ("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeEncode", "StringNGrams", "SparseCross", "DecodeCSV")
+    + ("DecodeImage", "DecodeJpeg")
+)
 Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.tensor_shape import TensorShape
 
 _TABLE = Path(__file__).with_name("op_defs.txt")
 
@@ -63,8 +67,21 @@ class OpDef(NamedTuple):
         """The attributes of a node with the defaults of those that the file leaves out."""
         for name, attribute in self.attributes.items():
             if attribute.has_default and name not in attributes:
-                attributes[name] = attribute.default
+                attributes[name] = _VALUES.get(attribute.kind, _as_it_is)(attribute.default)
         return attributes
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# What attributes of some kinds are, of the plain values in the table.
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "shape": TensorShape,
+    "type": as_dtype,
+    "list(shape)": lambda shapes: [TensorShape(shape) for shape in shapes],
+    "list(type)": lambda dtypes: [as_dtype(dtype) for dtype in dtypes],
+}
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.io.examples.columns import Examples, Sequences, feature_specs, step_specs
 from tapeflow._src.io.examples.features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, VarLenFeature
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.effects.host_call import host_call
+from tapeflow._src.ops.effects.host_call import CompositionCall, Place, host_call
 from tapeflow._src.types.tensor_shape import as_shape
 
 
@@ -78,9 +78,19 @@ def _parse(serialized: Any, features: _Features) -> list[Any]:
             found += Examples(tensor, {key: feature}).feature(key, feature)
         return found
 
+    feature_by_key = {key: feature for _, key, feature in features.items}
+    if len(feature_by_key) == len(features.items):  # files know one feature of each name
+        call = CompositionCall(parse_in_order, (Place(0), feature_by_key), {})
+        run.raw_call = call  # type: ignore[attr-defined]
     specs = [feature_specs(feature, batch) for _, _, feature in features.items]
     parts = iter(host_call(run, [tensor], [spec for each in specs for spec in each]))
     return _parts_of(_columns(parts, features, specs))
+
+
+def parse_in_order(serialized: Any, features: dict[str, Any]) -> list[Any]:
+    """The parts of features in the order given; how files name what `ParseExample` and its versions run."""
+    examples = [Examples(serialized, {key: feature}).feature(key, feature) for key, feature in features.items()]
+    return [part for parts in examples for part in parts]
 
 
 def _parse_example_v2(

@@ -124,9 +124,11 @@ def host_effect(run: Callable[..., Any], inputs: list[Any]) -> Any:
 class WithCall:
     """A function for its effect on its tensors, which files know as the call of a function `named`."""
 
-    def __init__(self, run: Callable[..., Any], named: Callable[..., Any], count: int) -> None:
+    def __init__(
+        self, run: Callable[..., Any], named: Callable[..., Any], count: int, options: dict[str, Any] | None = None
+    ) -> None:
         self._run = run
-        self.raw_call = CompositionCall(named, tuple(Place(i) for i in range(count)), {}, effect=True)
+        self.raw_call = CompositionCall(named, tuple(Place(i) for i in range(count)), options or {}, effect=True)
 
     def __call__(self, *values: Any) -> Any:
         return self._run(*values)
