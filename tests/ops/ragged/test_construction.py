@@ -101,3 +101,9 @@ def test_dense_tensors_of_nested_rows_while_tracing(shape):
 def test_no_rows_while_tracing():
     dense = tf.function(lambda rows: rows.to_tensor(), input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
     assert dense(tf.RaggedTensor.from_row_splits(tf.zeros([0]), [0])).shape == [0, 0]
+
+
+def test_rows_of_values_in_a_graph_of_tensorflow_1():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        rows = tf.RaggedTensor.from_value_rowids([1, 2, 3], [0, 0, 2])
+        assert session.run(rows.to_tensor()).tolist() == [[1, 2], [0, 0], [3, 0]]

@@ -13,7 +13,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import DType, int32, int64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, ResourceExhaustedError
 
 
 def splits_tensor(splits: Any, dtype: Any = None) -> Any:
@@ -112,7 +112,12 @@ def segment_ids_to_row_splits(
         raise InvalidArgumentError.of(
             f"segment_ids_to_row_splits: segment ids must be non-negative; got {numbers.min()}"
         )
-    # Not np.bincount, which writes outside of its memory if the largest number is that of int64.
+    # np.bincount writes outside of its memory if the largest number is that of int64.
     size = max(count, int(numbers.max()) + 1 if numbers.size else 0)
-    lengths = primitives.UnsortedSegmentSum(np.ones(numbers.size, np.int64), numbers, size).numpy()
+    if size >= 1 << 60:
+        raise InvalidArgumentError.of(f"segment_ids_to_row_splits: too many elements in shape [{size}]")
+    try:
+        lengths = np.bincount(numbers, minlength=count)
+    except MemoryError:
+        raise ResourceExhaustedError.of(f"segment_ids_to_row_splits: no memory for {size} rows") from None
     return cast(np.concatenate([[0], np.cumsum(lengths)]), out_type or ids.dtype)
