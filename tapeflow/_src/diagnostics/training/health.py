@@ -408,7 +408,7 @@ class Course:
         behind = v.activation if silent and v.activation and "relu" in v.activation[0] else None
         place = (v.activation_place if behind else v.place) or self.place
         when = f"all steps since step {since}" if since else f"all {v.calls} steps"
-        what = f"the units of {behind[0]} behind it never fire" if behind else "no change of it reaches the loss"
+        what = f"the units of {behind[0]} behind it never fire" if behind else "as if the loss did not depend on it"
         return Finding(
             "dead-units" if behind else "zero-gradient",
             "hint" if not behind and self._may_cancel(v) else "severe" if share == 1 else "warning",
