@@ -18,7 +18,8 @@ from compare import QUIET, best_seconds, frameworks, microseconds, print_table, 
 
 
 def inputs(np, large: bool) -> dict:
-    """Arrays by name. The first letter of a row's argument chooses the dtype: i integers, b booleans, else float32."""
+    """Arrays by name. The first letter of a row's argument chooses the dtype: i integers, b booleans, c complex64, else
+    float32; `d` and `e` are float64."""
     random = np.random.default_rng(0)
     rows, columns = (1000, 1000) if large else (4, 8)
     images, side, channels = (8, 56, 32) if large else (1, 6, 2)
@@ -33,6 +34,10 @@ def inputs(np, large: bool) -> dict:
         "w": normal(rows * columns if large else 8),
         "p": np.abs(normal(rows * columns if large else 8)) + 0.1,
         "d": random.standard_normal(rows * columns if large else 8),
+        "e": random.uniform(0.001, 0.999, rows * columns if large else 8),
+        "u": random.uniform(0.001, 0.999, rows * columns if large else 8).astype(np.float32),
+        "c_first": normal(rows * columns if large else 8) + 1j * normal(rows * columns if large else 8),
+        "c_second": normal(rows * columns if large else 8) + 1j * normal(rows * columns if large else 8),
         "x": normal(rows, columns),
         "y": normal(rows, columns),
         "row": normal(columns),
@@ -120,6 +125,17 @@ ROWS = {
         )
         for name in ELEMENTWISE
     },
+    "erfc": (["v"], lambda tf, a: tf.math.erfc(a), lambda torch, a: torch.erfc(a)),
+    "erfinv": (["u"], lambda tf, a: tf.math.erfinv(a), lambda torch, a: torch.erfinv(a)),
+    "ndtri": (["u"], lambda tf, a: tf.math.ndtri(a), lambda torch, a: torch.special.ndtri(a)),
+    "erfinv float64": (["e"], lambda tf, a: tf.math.erfinv(a), lambda torch, a: torch.erfinv(a)),
+    "lgamma float64": (["e"], lambda tf, a: tf.math.lgamma(a), lambda torch, a: torch.lgamma(a)),
+    "digamma float64": (["e"], lambda tf, a: tf.math.digamma(a), lambda torch, a: torch.digamma(a)),
+    "complex multiply": (["c_first", "c_second"], lambda tf, a, b: a * b, lambda torch, a, b: a * b),
+    "complex divide": (["c_first", "c_second"], lambda tf, a, b: a / b, lambda torch, a, b: a / b),
+    "complex abs": (["c_first"], lambda tf, a: tf.abs(a), lambda torch, a: torch.abs(a)),
+    "complex exp": (["c_first"], lambda tf, a: tf.exp(a), lambda torch, a: torch.exp(a)),
+    "fft": (["c_first"], lambda tf, a: tf.signal.fft(a), lambda torch, a: torch.fft.fft(a)),
     "add": (["v", "w"], lambda tf, a, b: a + b, lambda torch, a, b: a + b),
     "divide": (["v", "p"], lambda tf, a, b: a / b, lambda torch, a, b: a / b),
     "add float64": (["d", "d"], lambda tf, a, b: a + b, lambda torch, a, b: a + b),
@@ -186,6 +202,8 @@ ROWS = {
     "max axis 0": (["x"], lambda tf, a: tf.reduce_max(a, 0), lambda torch, a: torch.amax(a, 0)),
     "max axis 1": (["x"], lambda tf, a: tf.reduce_max(a, 1), lambda torch, a: torch.amax(a, 1)),
     "prod axis 1": (["x"], lambda tf, a: tf.reduce_prod(a, 1), lambda torch, a: torch.prod(a, 1)),
+    "prod axis 0": (["x"], lambda tf, a: tf.reduce_prod(a, 0), lambda torch, a: torch.prod(a, 0)),
+    "prod all": (["x"], lambda tf, a: tf.reduce_prod(a), lambda torch, a: torch.prod(a)),
     "variance": (["x"], lambda tf, a: tf.math.reduce_variance(a, 1), lambda torch, a: torch.var(a, 1, correction=0)),
     "std": (["x"], lambda tf, a: tf.math.reduce_std(a, 0), lambda torch, a: torch.std(a, 0, correction=0)),
     "moments": (["x"], lambda tf, a: tf.nn.moments(a, [0])[1], lambda torch, a: torch.var_mean(a, 0, correction=0)[0]),
