@@ -11,7 +11,6 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.config import is_op_determinism_enabled
-from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -27,6 +26,7 @@ from tapeflow._src.ops.random.stateless import (
 )
 from tapeflow._src.types.dtypes import as_dtype, float32, int32, int64, uint64
 from tapeflow._src.types.errors import UnimplementedError
+from tapeflow._src.types.trackable import Trackable
 from tapeflow._src.variables import Variable
 
 _STATE_SIZE = {PHILOX: 3, THREEFRY: 2, AUTO_SELECT: 3}
@@ -77,7 +77,7 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     "compat.v1.random.Generator",
     "compat.v1.random.experimental.Generator",
 )
-class Generator:
+class Generator(Trackable):
     """A stream of random numbers whose state is a variable; each call moves it on.
 
     >>> g = tf.random.Generator.from_seed(1234)
@@ -104,8 +104,10 @@ class Generator:
 
     @staticmethod
     def _make_variable(state: Any) -> Variable:
-        with name_scope("random_generator"):
-            return Variable(state, dtype=int64, trainable=False, name="StateVar")
+        return Variable(state, dtype=int64, trainable=False, name="StateVar")
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        return {"_state_var": self.state}
 
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> Generator:

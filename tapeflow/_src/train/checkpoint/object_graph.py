@@ -8,7 +8,6 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.io.protos import messages
 from tapeflow._src.module import Module
-from tapeflow._src.random_generator import Generator
 from tapeflow._src.types.errors import DataLossError
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -43,7 +42,7 @@ def _is_optimizer(thing: Any) -> bool:
 
 def is_trackable(thing: Any) -> bool:
     """Whether an object is, or may hold, something to be saved."""
-    if is_leaf(thing) or isinstance(thing, Module | Generator) or _is_optimizer(thing):
+    if is_leaf(thing) or isinstance(thing, Module) or _is_optimizer(thing):
         return True
     if hasattr(type(thing), "_trackable_children"):  # also a container that is still empty
         return True
@@ -60,8 +59,6 @@ def children_of(thing: Any) -> dict[str, Any]:
         return {}
     if hasattr(type(thing), "_trackable_children"):
         return {name: child for name, child in thing._trackable_children().items() if is_trackable(child)}
-    if isinstance(thing, Generator):
-        return {"_state_var": thing.state}
     if isinstance(thing, list | tuple):
         return {str(i): child for i, child in enumerate(thing) if is_trackable(child)}
     if isinstance(thing, Mapping):

@@ -109,3 +109,16 @@ def test_an_object_that_tracks_for_another_is_restored_later(tmp_path):
     tf.train.Checkpoint(thing=Wrapper(inner)).restore(path)
     inner.count = tf.Variable(0.0)
     assert inner.count.numpy() == 7.0
+
+
+def test_an_object_holds_its_random_generator(tmp_path):
+    holder = tf.__internal__.tracking.AutoTrackable()
+    with tf.name_scope("layer"):
+        holder.generator = tf.random.Generator.from_seed(3)
+    assert list(holder._trackable_children()) == ["generator"] and holder.generator.state.name == "layer/StateVar:0"
+    path = tf.train.Checkpoint(holder=holder).save(str(tmp_path / "model"))
+    assert "holder/generator/_state_var/.ATTRIBUTES/VARIABLE_VALUE" in dict(tf.train.list_variables(path))
+    draw = tf.function(lambda: holder.generator.normal([2]), input_signature=[])
+    holder.draw = draw
+    tf.saved_model.save(holder, str(tmp_path / "saved"))
+    assert tf.saved_model.load(str(tmp_path / "saved")).draw().numpy().tolist() == draw().numpy().tolist()
