@@ -140,7 +140,7 @@ class SparseTensor(ValuesTensor):
     def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs an operation that keeps zeros on the stored elements."""
         if getattr(function, "__name__", "") not in _KEEPS_ZEROS or args[:1] != (self,):
-            return NotImplemented
+            return super().__tf_operation__(function, args, kwargs)
         return self.with_values(function(self._values, *args[1:], **kwargs))
 
 

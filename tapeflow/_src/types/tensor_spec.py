@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import DType, as_dtype, float32
@@ -33,6 +33,13 @@ class CompositeTensor:
     def _shape_invariant_to_type_spec(self, shape: Any) -> TypeSpec:
         """The spec of a loop variable of this class whose shape is known as `shape` only."""
         raise NotImplementedError(f"{type(self).__name__}._shape_invariant_to_type_spec")
+
+    def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Hands on the tensors that the value consists of; other operations are for its class to define."""
+        given = {"input": args[0], **kwargs} if args else kwargs
+        if function not in (primitives.Identity, primitives.StopGradient) or given["input"] is not self:
+            return NotImplemented
+        return nest.map_structure(function, self, expand_composites=True)
 
 
 class ValuesTensor(CompositeTensor):
