@@ -51,7 +51,7 @@ def test_identity_hands_on_all_tensors(kind, wrap):
     assert type(pair) is kind and y.numpy().tolist() == [3.0, 8.0]
     assert [g.numpy().tolist() for g in tape.gradient(y, [left, right])] == [[3.0, 4.0], [1.0, 2.0]]
     assert tape.gradient(z, left) is None and tape.gradient(z, right).numpy().tolist() == [1.0, 2.0]
-    with pytest.raises((TypeError, ValueError), match="to a? ?Tensor"):
+    with pytest.raises((TypeError, ValueError), match=r"to (a )?Tensor"):
         wrap(lambda a, b: tf.abs(kind(a, b)))(left, right)
 
 
