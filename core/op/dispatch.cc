@@ -64,7 +64,7 @@ bool run_small_floats(Call& call) {
   return true;
 }
 
-void run_kernel(Call& call, ThreadState& state, bool computed) {
+[[gnu::always_inline]] inline void run_kernel(Call& call, ThreadState& state, bool computed) {
   const bool elementwise = call.op.float_unary || call.op.float_binary;
   if (elementwise && !state.in_kernel && wait(call)) return;
   if (!computed)
@@ -84,7 +84,7 @@ void run_kernel(Call& call, ThreadState& state, bool computed) {
 
 // Constants that are folded while tracing. What a kernel refuses for its elements becomes a node that fails when it
 // runs: it may stand in a branch that is not taken. Shapes that do not fit fail at once.
-void fold(Call& call, ThreadState& state, bool computed) {
+[[gnu::noinline]] void fold(Call& call, ThreadState& state, bool computed) {
   try {
     return run_kernel(call, state, computed);
   } catch (const Error& e) {
