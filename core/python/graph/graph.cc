@@ -145,8 +145,7 @@ PyObject* graph_needs_effects(PyObject* self, PyObject* wanted) {
     Graph& graph = *graph_of(self);
     std::vector<ValueId> ids;
     for (const Tensor& t : tensors_of(wanted, "function")) ids.push_back(graph.id_of(t));
-    const std::vector<Tensor> nothing(graph.values.size());
-    const Needs needs = find_needs(graph, ids, false, {}, nothing);
+    const Needs needs = find_needs(graph, ids, false, {}, std::vector<Tensor>(graph.values.size()));
     for (size_t i = 0; i < graph.nodes.size(); ++i)
       if (needs.nodes[i] && graph.nodes[i].op && graph.nodes[i].op->effect) Py_RETURN_TRUE;
     Py_RETURN_FALSE;

@@ -260,12 +260,12 @@ def _beam_search(n: ExportedNode) -> Any:
     return n.e.node(n.op, n[0], length, beam_width=width, top_paths=paths, merge_repeated=n.param(2))
 
 
-# ---- one graph for many rows
+# ---- vectorised maps
 
 
 @writes("BatchedCall")
 def _rows(n: ExportedNode) -> Any:
-    """A loop over the rows: TensorFlow has no operation that runs a graph for many rows at once."""
+    """A loop over the rows: TensorFlow has no operation that runs a graph with a leading batch dimension."""
     data, sliced = n._params[0][1]
     (call,) = read_back(n.writer.where, [data])
 
@@ -283,7 +283,7 @@ def _rows(n: ExportedNode) -> Any:
 
 
 def _for_rows(rows: Any, row: Callable[[Any], list[Any]], data: Any) -> list[Any]:
-    """What a graph gives for each of so many rows, stacked."""
+    """What a graph gives for each row of a batch, stacked."""
     kinds = [data[4][number] for number in data[3]]
     lists = [TensorArray(dtype, rows, element_shape=known) for dtype, known in kinds]
     body = lambda i, lists: (i + 1, [array.write(i, y) for array, y in zip(lists, row(i))])  # noqa: E731
