@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-
-
-def gradients(function, *xs):
-    xs = [tf.constant(x) for x in xs]
-    with tf.GradientTape() as tape:
-        for x in xs:
-            tape.watch(x)
-        y = function(*xs)
-    return tape.gradient(y, xs)
+from tests.ops.gradients import gradient
 
 
 def test_strided_slice_masks():
@@ -27,9 +19,9 @@ def test_strided_slice_masks():
 
 def test_rows_of_gather_nd_and_gather_give_indexed_slices():
     for function in (lambda x: tf.gather_nd(x, [[0], [2]]), lambda x: tf.gather(x, [0, 2])):
-        (dx,) = gradients(function, np.ones((3, 2), np.float32))
+        (dx,) = gradient(function, np.ones((3, 2), np.float32))
         assert isinstance(dx, tf.IndexedSlices)
-    (dx,) = gradients(lambda x: tf.boolean_mask(x, [True, False, True]), np.ones((3, 2), np.float32))
+    (dx,) = gradient(lambda x: tf.boolean_mask(x, [True, False, True]), np.ones((3, 2), np.float32))
     np.testing.assert_array_equal(dx, [[1, 1], [0, 0], [1, 1]])
 
 
@@ -37,19 +29,19 @@ def test_mirror_pad_gradient_is_dense():
     for mode in ("REFLECT", "SYMMETRIC"):
         x = np.arange(4, dtype=np.float32)
         np.testing.assert_array_equal(tf.pad(x, [[2, 1]], mode), np.pad(x, (2, 1), mode.lower()))
-        (dx,) = gradients(lambda x, mode=mode: tf.pad(x, [[2, 1]], mode), x)
+        (dx,) = gradient(lambda x, mode=mode: tf.pad(x, [[2, 1]], mode), x)
         assert float(tf.reduce_sum(dx)) == 7.0
 
 
 def test_transpose_conjugates():
     x = tf.constant([[1 + 2j, 3j]])
     np.testing.assert_array_equal(tf.transpose(x, conjugate=True), np.conj(x.numpy()).T)
-    (dx,) = gradients(lambda x: tf.transpose(x) * [[1j], [2.0 + 0j]], x.numpy())
+    (dx,) = gradient(lambda x: tf.transpose(x) * [[1j], [2.0 + 0j]], x.numpy())
     np.testing.assert_array_equal(dx, [[-1j, 2.0]])
 
 
 def test_scatter_extremum_shares_among_equals():
-    dx, du = gradients(lambda x, u: tf.tensor_scatter_nd_max(x, [[0], [0], [1]], u), [1.0, 5.0, 2.0], [1.0, 1.0, 5.0])
+    dx, du = gradient(lambda x, u: tf.tensor_scatter_nd_max(x, [[0], [0], [1]], u), [1.0, 5.0, 2.0], [1.0, 1.0, 5.0])
     np.testing.assert_allclose(dx, [1 / 3, 0.5, 1.0], rtol=1e-6)
     np.testing.assert_allclose(du, [1 / 3, 1 / 3, 0.5], rtol=1e-6)
 
@@ -69,11 +61,11 @@ def test_partition_and_stitch_are_inverse():
         return tf.dynamic_stitch(places, tf.dynamic_partition(x, partitions, 3)) * 2.0
 
     np.testing.assert_array_equal(there_and_back(x), 2 * x)
-    np.testing.assert_array_equal(gradients(there_and_back, x)[0], np.full_like(x, 2.0))
+    np.testing.assert_array_equal(gradient(there_and_back, x)[0], np.full_like(x, 2.0))
 
 
 def test_update_of_a_slice():
-    dx, dv = gradients(
+    dx, dv = gradient(
         lambda x, v: (
             tf.raw_ops.TensorStridedSliceUpdate(input=x, begin=[1], end=[3], strides=[1], value=v) * [1.0, 2, 3, 4]
         ),
