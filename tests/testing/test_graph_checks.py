@@ -1,6 +1,7 @@
 """Gradients against differences in a session, equal graphs, and benchmarks."""
 
 import os
+import tempfile
 
 import numpy as np
 import pytest
@@ -47,7 +48,12 @@ def test_benchmarks(capsys):
     with tf.Graph().as_default(), v1.Session() as session:
         found = tf.test.Benchmark().run_op_benchmark(session, tf.constant(1.0) + 1.0, min_iters=3, name="add")
     assert found["iters"] == 3 and capsys.readouterr().out.startswith("add: 3 iterations")
-    assert os.path.isdir(v1.test.get_temp_dir())
+
+
+def test_the_folder_of_tests_is_their_own():
+    folder = v1.test.get_temp_dir()
+    assert os.path.isdir(folder) and folder == v1.test.get_temp_dir()
+    assert not os.path.samefile(folder, tempfile.gettempdir())  # a test may remove it
 
 
 def test_complex_jacobians_are_those_of_pairs_of_reals():

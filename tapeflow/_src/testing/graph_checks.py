@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import tempfile
 import time
 import unittest.mock
@@ -130,12 +133,25 @@ def assert_equal_graph_def(actual: Any, expected: Any, **_: Any) -> None:
 
 @public("compat.v1.test.get_temp_dir")
 def get_temp_dir() -> str:
-    """A folder for the files of tests.
+    """A folder for the files of this program's tests: always the same one, removed when the process ends.
 
-    >>> isinstance(tf.compat.v1.test.get_temp_dir(), str)
+    >>> tf.compat.v1.test.get_temp_dir() == tf.compat.v1.test.get_temp_dir()
     True
     """
-    return os.environ.get("TEST_TMPDIR") or tempfile.gettempdir()
+    return _own_folder(os.getpid())
+
+
+@functools.cache
+def _own_folder(process: int) -> str:
+    """A new folder, which tests may empty or remove; a forked process has one of its own."""
+    folder = tempfile.mkdtemp(prefix="tests_", dir=os.environ.get("TEST_TMPDIR"))
+    atexit.register(_remove_own_folder, process, folder)
+    return folder
+
+
+def _remove_own_folder(process: int, folder: str) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @public("test.Benchmark")

@@ -350,6 +350,16 @@ class TestCustomGradients:
             tape.gradient(loaded.f(x), x)
 
 
+def test_the_signatures_of_a_loaded_model_are_saved_with_it_again(tmp_path):
+    adder = Adder()
+    tf.saved_model.save(adder, tmp_path / "a", signatures={"call": adder.__call__})
+    first = tf.saved_model.load(tmp_path / "a")
+    tf.saved_model.save(first, tmp_path / "b", signatures=first.signatures)
+    again = tf.saved_model.load(tmp_path / "b")
+    assert list(again.signatures) == ["call"]
+    np.testing.assert_array_equal(again.signatures["call"](tf.constant([1.0]))["output_0"], [4.0])
+
+
 def test_signatures_give_ragged_tensors(tmp_path):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
     def parted(x):

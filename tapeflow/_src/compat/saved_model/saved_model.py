@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from tapeflow._src.compat.saved_model.call_specs import signature_inputs, signature_outputs
@@ -156,7 +157,7 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
             f"export. Got {obj} with type {type(obj)}."
         )
-    if signatures is not None and not isinstance(signatures, dict):
+    if signatures is not None and not isinstance(signatures, Mapping):
         signatures = {DEFAULT_SIGNATURE: signatures}
     named = {name: _concrete(name, function) for name, function in (signatures or {}).items()}
     objects = ObjectList(obj)

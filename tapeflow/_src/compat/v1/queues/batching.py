@@ -18,25 +18,53 @@ from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 class _Elements:
     """The tensors of each source of elements, as lists, and how a list becomes what the program gave."""
 
-    def __init__(self, sources: list[Any], function: str) -> None:
+    def __init__(self, sources: list[Any], function: str, enqueue_many: bool) -> None:
         first = sources[0]
         self._keys = sorted(first) if isinstance(first, dict) else None
         self._bare = not isinstance(first, dict | list | tuple)
-        self.lists = [self._listed(source, function) for source in sources]
+        self._function, self._enqueue_many = function, enqueue_many
+        listed = [self._listed(source) for source in sources]
+        self._sparse = self._sparse_kinds(listed)
+        self.lists = [[self._in_queue(value) for value in values] for values in listed]
 
-    def _listed(self, tensors: Any, function: str) -> list[Any]:
+    def _listed(self, tensors: Any) -> list[Any]:
         if self._keys is not None:
             tensors = [tensors[key] for key in self._keys]
         values = [tensors] if self._bare else list(tensors)
         if not values:
-            raise ValueError(f"Expected at least one tensor in {function}().")
-        if any(isinstance(value, SparseTensor) for value in values):
-            raise NotImplementedError(f"{function}: sparse tensors cannot go through a queue; use tf.data")
-        return [convert_to_tensor(value) for value in values]
+            raise ValueError(f"Expected at least one tensor in {self._function}().")
+        return [value if isinstance(value, SparseTensor) else convert_to_tensor(value) for value in values]
+
+    def _sparse_kinds(self, listed: list[list[Any]]) -> dict[int, tuple[Any, int | None]]:
+        """The dtype and rank of a batch at each position where elements are sparse."""
+        kinds: dict[int, tuple[Any, int | None]] = {}
+        for position, values in enumerate(zip(*listed)):
+            if len({isinstance(value, SparseTensor) for value in values}) > 1:
+                raise TypeError(
+                    f"{self._function}: a component must be sparse in all of tensors_list or in none; component "
+                    f"{position} is sparse in some"
+                )
+            if isinstance(values[0], SparseTensor):
+                ranks = {value.shape.rank for value in values}
+                rank = ranks.pop() if len(ranks) == 1 else None
+                kinds[position] = values[0].dtype, rank + 1 if rank is not None and not self._enqueue_many else rank
+        return kinds
+
+    def _in_queue(self, value: Any) -> Any:
+        """The tensor that the queue keeps: for a sparse one, three strings an element."""
+        if not isinstance(value, SparseTensor):
+            return value
+        return find_public("io.serialize_many_sparse" if self._enqueue_many else "io.serialize_sparse")(value)
+
+    def shapes_in_queue(self, shapes: Any) -> list[Any]:
+        """The shapes that a program gave, with those of the strings where elements are sparse."""
+        return [[3] if position in self._sparse else shape for position, shape in enumerate(shapes)]
 
     def arranged(self, batch: Any) -> Any:
         """A batch as the program gave its elements."""
-        values = batch if isinstance(batch, list) else [batch]
+        values = list(batch) if isinstance(batch, list) else [batch]
+        for position, (dtype, rank) in self._sparse.items():
+            values[position] = find_public("io.deserialize_many_sparse")(values[position], dtype, rank)
         if self._keys is not None:
             return dict(zip(self._keys, values))
         return values[0] if self._bare or len(values) == 1 else values
@@ -63,16 +91,29 @@ def _fill(queue: Any, lists: list[list[Any]], threads: int, enqueue_many: bool, 
     def conditionally(tensors: list[Any]) -> Any:
         if keep_input is True:
             return put(tensors)
-        keep = convert_to_tensor(keep_input)
         if enqueue_many:
-            rows = keep
-            if keep.shape.rank == 0:
-                rows = primitives.BroadcastTo(keep, find_public("shape")(tensors[0])[:1])
+            rows = keep_input
+            if rows.shape.rank == 0:
+                rows = primitives.BroadcastTo(rows, find_public("shape")(tensors[0])[:1])
             return put([find_public("boolean_mask")(tensor, rows) for tensor in tensors])
-        rows = primitives.Reshape(keep, [1])
+        rows = primitives.Reshape(keep_input, [1])
         return queue.enqueue_many([find_public("boolean_mask")(primitives.ExpandDims(t, 0), rows) for t in tensors])
 
     add_queue_runner(QueueRunner(queue, [conditionally(tensors) for tensors in lists for _ in range(threads)]))
+
+
+def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Any:
+    """`keep_input`, which is one bool for an element, or one for each row of `enqueue_many`."""
+    if keep_input is True:
+        return True
+    keep = convert_to_tensor(keep_input)
+    rank = keep.shape.rank
+    if rank is None:
+        raise ValueError("`keep_input` dimensions must be known at graph construction.")
+    if rank > 1 or (rank == 1 and not enqueue_many):
+        vector = "cannot be a vector when `enqueue_many=False`" if rank == 1 else "must be 0 or 1 dimensions"
+        raise ValueError(f"`keep_input` {vector}; got shape {keep.shape}.")
+    return keep
 
 
 def _batched(
@@ -80,8 +121,10 @@ def _batched(
     enqueue_many: bool, shapes: Any, dynamic_pad: bool, smaller: bool, name: str | None, shuffled: Any = None,
 ) -> Any:  # fmt: skip
     """The batches of a queue that threads fill from `sources`; `shuffled` is (min_after_dequeue, seed)."""
-    elements = _Elements(sources, function)
+    elements = _Elements(sources, function, enqueue_many)
     with name_scope(name, function, elements.lists[0]) as scope:
+        if shapes is not None:
+            shapes = elements.shapes_in_queue(shapes)
         shapes = _element_shapes(elements.lists, shapes, enqueue_many)
         dtypes = [x.dtype.base_dtype for x in elements.lists[0]]
         if shuffled is not None:
@@ -89,7 +132,7 @@ def _batched(
             queue: Any = RandomShuffleQueue(capacity, reserve, dtypes, shapes, seed=seed)
         else:
             reserve, queue = 0, (PaddingFIFOQueue if dynamic_pad else FIFOQueue)(capacity, dtypes, shapes)
-        _fill(queue, elements.lists, threads, enqueue_many, keep_input)
+        _fill(queue, elements.lists, threads, enqueue_many, _checked_keep_input(keep_input, enqueue_many))
         if shuffled is None:
             how_full(queue, f"fraction_of_{capacity}_full", capacity)
         else:

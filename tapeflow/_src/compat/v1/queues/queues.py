@@ -291,8 +291,8 @@ class PaddingFIFOQueue(QueueBase):
         sizes = [max(dims) for dims in zip(*(array.shape for array in arrays))]
         blank = b"" if parts[0].dtype.name == "string" else 0
         rows = np.full([len(arrays), *sizes], blank, object if blank == b"" else arrays[0].dtype)
-        for row, array in zip(rows, arrays):
-            row[tuple(slice(d) for d in array.shape)] = array
+        for i, array in enumerate(arrays):
+            rows[(i, *(slice(size) for size in array.shape))] = array
         return convert_to_tensor(rows, parts[0].dtype)
 
 
