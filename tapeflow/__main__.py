@@ -92,8 +92,7 @@ def _write_report(doctor: Doctor, options: argparse.Namespace) -> None:
     sys.stdout.flush()
     print(report_text.text(report), file=sys.stderr)
     if options.against is not None:
-        with open(options.against, encoding="utf-8") as file:
-            print(compare_runs.text(compare_runs.compare(json.load(file), report)), file=sys.stderr)
+        print(compare_runs.text(compare_runs.compare(options.against, report)), file=sys.stderr)
     if options.json is not None:
         doctor.save_json(options.json, options.program)
     if options.html is not None:
@@ -132,11 +131,15 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs a TensorFlow, Keras or Tapeflow program, watches its gradients, and reports at its end, at "
         "an error or at Ctrl-C. The exit code is the program's own.",
     )
-    doctor.add_argument("--steps", type=int, metavar="N", help="watch N calls of gradient, then let the program be")
-    doctor.add_argument("--json", metavar="FILE", help="write the report as JSON (docs/doctor.md)")
-    doctor.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
+    doctor.add_argument(
+        "--steps", type=_positive, metavar="N", help="watch N calls of gradient, then let the program be"
+    )
+    doctor.add_argument("--json", type=_new_file, metavar="FILE", help="write the report as JSON (docs/doctor.md)")
+    doctor.add_argument("--html", type=_new_file, metavar="FILE", help="write the report as one HTML page")
     doctor.add_argument("--fail-on", choices=["severe", "warning"], help="exit with 3 if there is such a finding")
-    doctor.add_argument("--against", metavar="FILE", help="compare with the report.json of another run")
+    doctor.add_argument(
+        "--against", type=_earlier_report, metavar="FILE", help="compare with the report.json of another run"
+    )
     doctor.add_argument("--monitor", action="store_true", help="sample steps; functions run as graphs")
     doctor.add_argument(
         "--memory-budget", type=_bytes, metavar="SIZE", help="say what to recompute so that tapes keep at most 2GB, say"
@@ -166,10 +169,42 @@ def _parser() -> argparse.ArgumentParser:
 def _bytes(text: str) -> int:
     """A number of bytes: "500MB", "2GB", "1e9"."""
     units = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "b": 1}
-    for unit, size in units.items():
-        if text.lower().endswith(unit):
-            return int(float(text[: -len(unit)]) * size)
-    return int(float(text))
+    unit = next((u for u in units if text.lower().endswith(u)), "")
+    try:
+        size = int(float(text.lower().removesuffix(unit)) * units.get(unit, 1))
+    except (ValueError, OverflowError):
+        size = -1
+    if size < 0:
+        raise argparse.ArgumentTypeError(f"a size such as 500MB or 2GB is expected; got {text!r}")
+    return size
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a positive integer is expected; got {text!r}")
+    return int(text)
+
+
+def _new_file(text: str) -> str:
+    """The full path of a file that can be written, before the program runs and may change the folder."""
+    path = os.path.abspath(text)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise argparse.ArgumentTypeError(f"there is no folder {folder!r}")
+    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{path!r} cannot be written")
+    return path
+
+
+def _earlier_report(text: str) -> dict[str, Any]:
+    try:
+        with open(text, encoding="utf-8") as file:
+            report = json.load(file)
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the report of another run: {error}") from None
+    if not isinstance(report, dict) or "verdict" not in report or "findings" not in report:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the report of another run: it has no verdict")
+    return report
 
 
 def _change_stand_in(action: str) -> int:

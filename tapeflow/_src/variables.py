@@ -191,7 +191,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         experimental_enable_variable_lifting: bool | None = True,
     ) -> None:
         self._made_at = _core.current_line()
-        self._copy_of = weakref.ref(initial_value) if isinstance(initial_value, _core.Variable) else None
+        original = getattr(initial_value, "handle", None)  # Keras's variables have one too
+        self._copy_of = weakref.ref(original) if isinstance(original, _core.Variable) else None
         if initial_value is None:
             raise ValueError(
                 "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "

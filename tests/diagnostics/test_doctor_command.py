@@ -105,6 +105,51 @@ def test_a_missing_program_is_not_called_healthy(tmp_path):
     assert ended.returncode == 2 and "can't open file" in ended.stderr and "healthy" not in ended.stderr
 
 
+UNUSED_HEAD = """import keras
+import tensorflow as tf
+given = keras.Input((8,))
+trunk = keras.layers.Dense(8, activation="relu")(given)
+model = keras.Model(given, [keras.layers.Dense(1)(trunk), keras.layers.Dense(2, name="second")(trunk)])
+copied = tf.Variable(model.get_layer("second").bias)
+with tf.GradientTape() as tape:
+    first, _ = model(tf.ones([4, 8]))
+    loss = tf.reduce_mean(first ** 2) + tf.reduce_sum(copied)
+tape.gradient(loss, model.trainable_variables)
+"""
+
+
+def test_a_head_of_a_model_without_a_part_in_the_loss(tmp_path):
+    _, report = doctor(tmp_path, UNUSED_HEAD)
+    causes = {f["variable"]: (f["evidence"]["cause"], f["line"]) for f in report["findings"]}
+    assert causes == {"second/kernel": ("no path", 8), "second/bias": ("copied variable", 6)}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--json", "nowhere/report.json", "there is no folder"),
+        ("--html", ".", "cannot be written"),
+        ("--against", "program.py", "is not the report of another run"),
+        ("--steps", "0", "a positive integer is expected"),
+        ("--memory-budget", "much", "a size such as 500MB"),
+    ],
+)
+def test_bad_options_are_refused_before_the_program_runs(tmp_path, option, value, words):
+    (tmp_path / "program.py").write_text("print('ran')")
+    command = [sys.executable, "-m", "tapeflow", "doctor", option, value, "program.py"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ended.returncode == 2 and ended.stdout == ""
+    assert f"argument {option}" in ended.stderr and words in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_the_report_stays_in_the_folder_of_the_command(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "program.py").write_text("import os\nos.chdir('elsewhere')\n")
+    command = [sys.executable, "-m", "tapeflow", "doctor", "--json", "report.json", "program.py"]
+    subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
+    assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "healthy"
+
+
 def test_page(tmp_path):
     doctor(tmp_path, BROKEN, "--html", str(tmp_path / "report.html"))
     page = (tmp_path / "report.html").read_text()

@@ -519,7 +519,7 @@ def _after_explosion(finding: Finding) -> Finding:
 
 
 # A finding of the first kinds explains one of the second kinds: at the same line, or anywhere.
-_EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}}
+_EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}, "logits-mismatch": {"activation-mismatch"}}
 _EXPLAINED = {
     "applied-to-wrong": {"wrong-sign"}, "softmax-axis": {"activation-mismatch"}, "integer-division": {"zero-gradient"},
 }  # fmt: skip

@@ -210,9 +210,10 @@ class Flow:
             if not other.outputs or other.event == "assign":
                 continue
             same = other.code is step.code and other.instruction == step.instruction
-            if step.event == "shape" and not same:
-                made_of_nothing = all(self.leaves.get(i, (None, False))[1] for i in other.inputs)
-                same = made_of_nothing and other.place == step.place
+            if step.event == "shape":  # a call into a library is one instruction, and reads many shapes
+                same = same or other.place == step.place
+                if same and not all(self.leaves.get(i, (None, False))[1] for i in other.inputs):
+                    continue
             if not same:
                 return
             for output in other.outputs:

@@ -121,7 +121,7 @@ class KerasWatch:
                     "activation-mismatch",
                     "warning",
                     f"{name} expects probabilities that add up to 1, as of a softmax; these add up to {sums.min():.3g} "
-                    f"to {sums.max():.3g}, as of a sigmoid",
+                    f"to {sums.max():.3g}",
                     *place,
                     evidence={"smallest_sum": float(sums.min()), "largest_sum": float(sums.max())},
                     remedy="End the model with a softmax, or use binary_crossentropy for labels that do not exclude "
