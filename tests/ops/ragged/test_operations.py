@@ -56,3 +56,49 @@ def test_uniform_rows_stay_uniform():
         assert y.shape.as_list() == [2, 2, 2]
     assert tf.expand_dims(_X, 0).shape.as_list() == [1, 3, None]
     assert tf.concat(_X, 0) is _X
+
+
+def _lists(function, *args):
+    return [call(*args).to_list() for call in (function, tf.function(function))]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sum", [[[4]], [[6, 2], [3]], []]),
+        ("prod", [[[4]], [[5, 2], [3]], []]),
+        ("max", [[[4]], [[5, 2], [3]], []]),
+        ("min", [[[4]], [[1, 2], [3]], []]),
+        ("mean", [[[4.0]], [[3.0, 2.0], [3.0]], []]),
+    ],
+)
+def test_segments_of_rows_of_rows(name, expected):
+    rows = tf.ragged.constant([[[1, 2], [3]], [[4]], [[5]]], dtype=tf.float32 if name == "mean" else tf.int32)
+    fold = getattr(tf.math, f"unsorted_segment_{name}")
+    assert _lists(lambda x: fold(x, [1, 0, 1], 3), rows) == [expected] * 2
+
+
+def test_reductions_of_four_dimensions():
+    rows = tf.ragged.constant([[[[1, 2], [3]], [[4]]], [[[5], [], [6]]]])
+    assert _lists(lambda x: tf.reduce_sum(x, 0), rows) == [[[[6, 2], [3], [6]], [[4]]]] * 2
+    assert _lists(lambda x: tf.reduce_sum(x, 1), rows) == [[[[5, 2], [3]], [[5], [], [6]]]] * 2
+
+
+def test_exclusive_or():
+    rows = tf.ragged.constant([[True, False], [True]])
+    assert (rows ^ tf.ragged.constant([[True, True], [False]])).to_list() == [[False, True], [True]]
+    assert (True ^ rows).to_list() == [[False, True], [False]]
+
+
+def test_masks_of_dense_rows():
+    rows = tf.RaggedTensor.from_row_splits([[1, 2], [3, 4], [5, 6]], [0, 1, 1, 3])
+    expected = [[[]], [], [[3, 4], [5, 6]]]
+    assert _lists(lambda x: tf.ragged.boolean_mask(x, x > 2), rows) == [expected] * 2
+
+
+def test_join_of_columns():
+    words = tf.ragged.constant([["a", "b"], ["c"], ["d", "e", "f"]])
+    for call in (tf.strings.reduce_join, tf.function(tf.strings.reduce_join)):
+        assert call(words, 0, separator="-").numpy().tolist() == [b"a-c-d", b"b-e", b"f"]
+        assert call(words, 1).numpy().tolist() == [b"ab", b"c", b"def"]
+        assert call(words, [0, 1]).numpy() == b"abcdef"

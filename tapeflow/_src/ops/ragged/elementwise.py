@@ -9,6 +9,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import assert_equal
+from tapeflow._src.ops.math.arithmetic import logical_xor
 from tapeflow._src.ops.ragged.row_splits import numbers_below
 from tapeflow._src.ops.ragged.rows import RaggedRows
 from tapeflow._src.types.dtypes import int64
@@ -142,6 +143,7 @@ class RaggedOperators:
     __pow__, __rpow__ = _operator(primitives.Pow), _reflected(primitives.Pow)
     __and__, __rand__ = _operator(primitives.LogicalAnd), _reflected(primitives.LogicalAnd)
     __or__, __ror__ = _operator(primitives.LogicalOr), _reflected(primitives.LogicalOr)
+    __xor__, __rxor__ = _operator(logical_xor), _reflected(logical_xor)
     __eq__ = _operator(primitives.Equal)
     __ne__ = _operator(primitives.NotEqual)
     __lt__ = _operator(primitives.Less)

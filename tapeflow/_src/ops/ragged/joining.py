@@ -65,6 +65,8 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         data = constant(data) if isinstance(data, list) else convert_to_tensor(data)
     if not isinstance(data, RaggedTensor):
         data = RaggedTensor.from_tensor(data, ragged_rank=mask.ragged_rank)
+    mask = _rows_down_to(mask, mask.shape.rank - 1)
+    data = _rows_down_to(data, mask.ragged_rank)
     inner = boolean_mask(data.values, mask.values)
     if isinstance(mask.values, RaggedTensor):
         return RaggedTensor(inner, data.row_splits)
@@ -72,6 +74,12 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         cast(mask.values, data.row_splits.dtype), data.value_rowids(), int(data.nrows())
     )
     return RaggedTensor(inner, splits_from_lengths(kept))
+
+
+def _rows_down_to(x: RaggedTensor, ragged_rank: int) -> RaggedTensor:
+    """The same tensor with so many ragged dimensions, the innermost of them of equal lengths."""
+    missing = ragged_rank - x.ragged_rank
+    return x.with_flat_values(RaggedTensor.from_tensor(x.flat_values, ragged_rank=missing)) if missing > 0 else x
 
 
 # ---- joining

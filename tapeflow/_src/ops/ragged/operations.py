@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import itertools
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from tapeflow._src.ops.ragged.reductions import (
     reduction,
     segment_bool,
     segment_deviations,
+    segment_fold,
     segment_logsumexp,
     segment_mean,
     segment_std,
@@ -31,6 +31,7 @@ from tapeflow._src.ops.ragged.reductions import (
     with_axis,
 )
 from tapeflow._src.ops.ragged.rows import expand_dims
+from tapeflow._src.ops.strings.strings import reduce_join, unsorted_segment_join
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -107,16 +108,13 @@ def _split(
 def _reduce_join(
     inputs: RaggedTensor, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Any:
-    if axis is not None and dims_of(axis)[0] not in (-1, inputs.shape.rank - 1):
-        raise ValueError(f"reduce_join: a ragged tensor is joined along its last dimension; got axis={axis}")
-    glue = separator.encode()
-    if axis is None:
-        return convert_to_tensor(glue.join(inputs.flat_values.numpy().reshape(-1).tolist()))
-    if isinstance(inputs.values, RaggedTensor):
-        return inputs.with_values(_reduce_join(inputs.values, -1, keepdims, separator))
-    at, words = inputs.row_splits.numpy(), inputs.values.numpy().tolist()
-    joined = [glue.join(words[begin:end]) for begin, end in itertools.pairwise(at)]
-    return convert_to_tensor([[text] for text in joined] if keepdims else joined)
+    def join(words: Any, ids: Any, count: Any) -> Any:
+        return unsorted_segment_join(words, ids, count, separator)
+
+    def join_all(words: Any, axis: Any, keepdims: bool) -> Any:
+        return reduce_join(words, axis, keepdims, separator)
+
+    return reduction(join, join_all)(inputs, axis, keepdims)
 
 
 def _add_n(inputs: list[Any], name: str | None = None) -> Any:
@@ -187,7 +185,7 @@ def _repeat(input: RaggedTensor, repeats: Any, axis: Any = None, name: str | Non
     return repeat(primitives.Reshape(input.flat_values, [-1]), repeats, 0)
 
 
-def _by_segment(function: Any, filler: Any) -> Any:
+def _by_segment(function: Any) -> Any:
     """Elements by the number that stands in their place, or rows by the number of the row."""
 
     def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
@@ -195,17 +193,14 @@ def _by_segment(function: Any, filler: Any) -> Any:
             if not all(map(same_splits, data.nested_row_splits, segment_ids.nested_row_splits)):
                 raise InvalidArgumentError.of("segment_ids must have the rows of data")
             return function(data.flat_values, segment_ids.flat_values, num_segments)
-        none = convert_to_tensor(filler(data.dtype), dtype=data.dtype)
-        lengths = primitives.UnsortedSegmentMax(data.row_lengths(), segment_ids, num_segments)
-        rows = function(data.to_tensor(default_value=none), segment_ids, num_segments)
-        return RaggedTensor.from_tensor(rows, lengths=primitives.Maximum(lengths, cast(0, lengths.dtype)))
+        return segment_fold(function, data, convert_to_tensor(segment_ids), num_segments)
 
     return run
 
 
 def _scaled_segments(scale: Any) -> Any:
     """Sums by segment, divided by a function of how many elements each has."""
-    sums = _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0)
+    sums = _by_segment(primitives.UnsortedSegmentSum)
 
     def run(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
         total = sums(data, segment_ids, num_segments)
@@ -250,11 +245,11 @@ for _name, _function in {
     "reshape": _reshape,
     "cumsum": _cumsum,
     "matmul": _matmul,
-    "unsorted_segment_sum": _by_segment(primitives.UnsortedSegmentSum, lambda dtype: 0),
+    "unsorted_segment_sum": _by_segment(primitives.UnsortedSegmentSum),
     "unsorted_segment_mean": _scaled_segments(lambda sums, counts: sums / counts),
     "unsorted_segment_sqrt_n": _scaled_segments(lambda sums, counts: sums / primitives.Sqrt(counts)),
-    "unsorted_segment_prod": _by_segment(primitives.UnsortedSegmentProd, lambda dtype: 1),
-    "unsorted_segment_max": _by_segment(primitives.UnsortedSegmentMax, lambda dtype: dtype.min),
-    "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin, lambda dtype: dtype.max),
+    "unsorted_segment_prod": _by_segment(primitives.UnsortedSegmentProd),
+    "unsorted_segment_max": _by_segment(primitives.UnsortedSegmentMax),
+    "unsorted_segment_min": _by_segment(primitives.UnsortedSegmentMin),
 }.items():
     add_operation(_name, _function)

@@ -28,6 +28,7 @@ from tapeflow._src.ops.ragged.rows import RaggedRows, expand_dims, gather_rows, 
 from tapeflow._src.ops.sparse.coordinates import as_sparse
 from tapeflow._src.types.dispatch_fallback import dispatched
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
+from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
@@ -134,23 +135,21 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         array([[1, 2],
                [3, 0]], dtype=int32)>
         """
-        if self._is_staged and not _core.is_tensor(shape):
-            wanted = None if shape is None else as_shape(shape).as_list()
-            rows = self
-            if isinstance(self._values, RaggedTensor):  # from the inside out
-                inner = self._values.to_tensor(default_value, shape=None if wanted is None else [None, *wanted[2:]])
-                rows = self.with_values(inner)
-            return rows._staged_tensor(default_value, *(wanted or [None, None])[:2])
+        wanted = self._wanted_sizes(shape)
+        filler = None if default_value is None else convert_to_tensor(default_value, dtype=self.dtype)
+        depth = self.flat_values.shape.rank
+        if filler is not None and None not in (filler.shape.rank, depth) and filler.shape.rank >= depth:
+            raise InvalidArgumentError.of(
+                f"to_tensor: default_value.rank = {filler.shape.rank} must be less than rt_input.flat_values.rank = "
+                f"{depth}"
+            )
+        if self._is_staged or any(map(_core.is_symbolic, wanted)):
+            return self._staged_levels(default_value, wanted)
         flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
         coordinates = cast(self._coordinates(), int32)
         ragged = self.ragged_rank + 1
         places = cast(np.arange(row_count(flat)), int32)
-        if shape is not None:
-            wanted = (
-                as_shape(shape).as_list()
-                if not _core.is_tensor(shape)
-                else [None if d < 0 else d for d in dims_of(shape)]
-            )
+        if wanted:
             dims = [d if w is None else w for d, w in zip(dims, wanted)]
             inside = primitives.All(primitives.Less(coordinates, np.asarray(dims[:ragged], np.int32)), 1, False)
             places = cast(primitives.Squeeze(primitives.Where(inside), [1]), int32)
@@ -158,22 +157,58 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         values = primitives.GatherV2(flat, places, 0, 0)
         if default_value is None and flat.dtype.name != "string":
             return primitives.ScatterNd(coordinates, values, dims)
-        filler = convert_to_tensor("" if default_value is None else default_value, dtype=flat.dtype)
+        filler = convert_to_tensor("", dtype=flat.dtype) if filler is None else filler
         return primitives.TensorScatterUpdate(primitives.BroadcastTo(filler, dims), coordinates, values)
 
-    def _staged_tensor(self, default_value: Any, count: int | None, width: int | None) -> Any:
+    def _wanted_sizes(self, shape: Any) -> list[Any]:
+        """The `shape` of `to_tensor`: a size, None or a scalar tensor for each dimension; nothing if it is unknown."""
+        if shape is None:
+            return []
+        if not _core.is_tensor(shape):
+            given = shape if isinstance(shape, list | tuple) and any(map(_core.is_tensor, shape)) else as_shape(shape)
+            if isinstance(given, TensorShape) and given.rank is None:
+                return []
+            sizes = list(given)
+        elif _core.is_symbolic(shape):
+            count = self.shape.rank if shape.shape.rank is None or shape.shape[0] is None else shape.shape[0]
+            sizes = list(primitives.Unpack(shape, count, 0))
+        else:
+            sizes = [None if d < 0 else d for d in dims_of(shape)]
+        if self.shape.rank not in (None, len(sizes)):
+            raise InvalidArgumentError.of(
+                f"to_tensor: rt_input.shape and shape are incompatible: rt_input.rank = {self.shape.rank} but "
+                f"shape.rank = {len(sizes)}"
+            )
+        return sizes
+
+    def _staged_levels(self, default_value: Any, wanted: list[Any]) -> Any:
+        """`to_tensor` of rows of dynamic lengths, from the inside out."""
+        rows = self
+        if isinstance(self._values, RaggedTensor):
+            rows = self.with_values(self._values._staged_levels(default_value, [None, *wanted[2:]] if wanted else []))
+        count, width = (wanted or [None, None])[:2]
+        result = rows._staged_tensor(default_value, count, width)
+        width = self.uniform_row_length if width is None else width
+        known = [size if isinstance(size, int) else None for size in (count, width)]
+        if result.shape.rank is not None:
+            result.set_shape([*known, *[None] * (result.shape.rank - 2)])
+        return result
+
+    def _staged_tensor(self, default_value: Any, count: Any, width: Any) -> Any:
         """`to_tensor` of rows of dynamic lengths; a `count` or `width` that is given cuts or adds rows or columns."""
         values = self._values
         if values.shape.rank is None:
             return self._staged_tensor_of_any_rank(default_value, count, width)
         lengths = self.row_lengths()
+        if _core.is_symbolic(count):
+            count = primitives.SelectV2(primitives.Less(count, 0), cast(self.nrows(), count.dtype), count)
         if count is not None:
-            lengths = primitives.ConcatV2([lengths, primitives.BroadcastTo(cast(0, lengths.dtype), [count])], 0)[:count]
-        if width is None:
-            known = primitives.ConcatV2([lengths, cast([0], lengths.dtype)], 0)
-            limit = primitives.Max(known, None, False)
-        else:
-            limit = cast(width, lengths.dtype)
+            more = primitives.BroadcastTo(cast(0, lengths.dtype), primitives.Reshape(count, [1]))
+            lengths = primitives.ConcatV2([lengths, more], 0)[:count]
+        limit = None if width is None else cast(width, lengths.dtype)
+        if limit is None or _core.is_symbolic(width):
+            longest = primitives.Max(primitives.ConcatV2([lengths, cast([0], lengths.dtype)], 0), None, False)
+            limit = longest if limit is None else primitives.SelectV2(primitives.Less(limit, 0), longest, limit)
         rows = primitives.Cumsum(lengths, 0, True, False)[:, None]
         at = primitives.Range(cast(0, limit.dtype), limit, cast(1, limit.dtype))[None, :]
         inside = at < lengths[:, None]
@@ -186,7 +221,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         places = primitives.Minimum(cast(rows + at, int64), last)
         return primitives.SelectV2(inside, primitives.GatherV2(more, places, 0, 0), filler)
 
-    def _staged_tensor_of_any_rank(self, default_value: Any, count: int | None, width: int | None) -> Any:
+    def _staged_tensor_of_any_rank(self, default_value: Any, count: Any, width: Any) -> Any:
         """`_staged_tensor` of values whose rank is not known: of their slices as vectors."""
         sizes = primitives.Shape(self._values, int64)
         flat = primitives.Reshape(self._values, primitives.ConcatV2([sizes[:1], cast([-1], int64)], 0))
@@ -201,11 +236,11 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         if inner:
             size = int(np.prod(inner, dtype=np.int64))
             spots = np.stack(np.unravel_index(np.arange(size), inner), 1).astype(np.int64)
-            count = indices.shape[0]
-            outer = primitives.Reshape(
-                primitives.BroadcastTo(indices[:, None, :], [count, size, indices.shape[1]]), [count * size, -1]
-            )
-            indices = primitives.ConcatV2([outer, primitives.Tile(spots, [count, 1])], 1)
+            each = indices[:, None, :]
+            outer = primitives.Tile(each, [1, size, 1])
+            inside = primitives.AddV2(primitives.Mul(each[:, :, :1], 0), spots[None])
+            joined = primitives.ConcatV2([outer, inside], 2)
+            indices = primitives.Reshape(joined, [-1, joined.shape[2]])
             flat = primitives.Reshape(flat, [-1])
         return SparseTensor(indices, flat, cast(self.bounding_shape(), int64))
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows
+from tapeflow._src.ops.ragged.row_splits import spans, splits_from_lengths
+from tapeflow._src.ops.ragged.rows import expand_dims
 from tapeflow._src.types.dtypes import float64, int32
 
 
@@ -36,35 +35,28 @@ def reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
                 else whole(x.values, axis - 1, keepdims)
             )
             return x.with_values(inner)
-        if axis == 1:
-            if isinstance(x.values, RaggedTensor):
-                ids = primitives.GatherV2(x.value_rowids(), x.values.value_rowids(), 0, 0)
-                places, width = x.values._places_in_rows(), int(x.values.bounding_shape(1))
-                flat_ids = ids * width + places
-                count = int(x.nrows())
-                lengths = primitives.UnsortedSegmentMax(x.values.row_lengths(), x.value_rowids(), count)
-                lengths = primitives.Maximum(lengths, 0)
-                table = fold(x.values.values, flat_ids, count * width)
-                table = primitives.Reshape(table, [count, width, *table.shape.as_list()[1:]])
-                result = RaggedTensor.from_tensor(table, lengths=lengths)
-                return expand_dims(result, 1) if keepdims else result
-            result = fold(x.values, x.value_rowids(), x.nrows() if _core.is_symbolic(x.row_splits) else int(x.nrows()))
-            return primitives.ExpandDims(result, 1) if keepdims else result
-        if isinstance(x.values, RaggedTensor):
-            return _as_dense_rows(x, keepdims)
-        result = fold(x.values, x._places_in_rows(), int(x.bounding_shape(1)))
-        return primitives.ExpandDims(result, 0) if keepdims else result
-
-    def _as_dense_rows(x: RaggedTensor, keepdims: bool) -> Any:
-        width = int(x.bounding_shape(1))
-        places = x._places_in_rows()
-        order = np.argsort(places.numpy(), kind="stable")
-        rows = gather_rows(x.values, order)
-        grouped = RaggedTensor.from_value_rowids(rows, primitives.GatherV2(places, order, 0, 0), width)
-        result = one(grouped, 1, False)
-        return expand_dims(result, 0) if keepdims else result
+        ids, count = (x.value_rowids(), x.nrows()) if axis == 1 else (x._places_in_rows(), x.bounding_shape(1))
+        result = segment_fold(fold, x.values, ids, _plain_count(count))
+        if not keepdims:
+            return result
+        return expand_dims(result, axis) if isinstance(result, RaggedTensor) else primitives.ExpandDims(result, axis)
 
     return reduce
+
+
+def _plain_count(count: Any) -> Any:
+    return count if _core.is_symbolic(count) else int(count)
+
+
+def segment_fold(fold: Any, data: Any, ids: Any, count: Any) -> Any:
+    """The rows of `data` folded by their number in `ids`; those of a ragged tensor place by place, as far as any goes."""
+    if not isinstance(data, RaggedTensor):
+        return fold(data, ids, count)
+    lengths = data.row_lengths()
+    longest = primitives.UnsortedSegmentMax(lengths, ids, count)
+    splits = splits_from_lengths(primitives.Maximum(longest, cast(0, lengths.dtype)))
+    places = spans(primitives.GatherV2(splits, ids, 0, 0), lengths)
+    return RaggedTensor(segment_fold(fold, data.values, places, _plain_count(splits[-1])), splits)
 
 
 def segment_mean(values: Any, ids: Any, count: int) -> Any:
