@@ -39,6 +39,7 @@ Tensor shifted(const Tensor& x, double offset);
 Tensor exp(const Tensor& x);
 Tensor log(const Tensor& x);
 Tensor log1p(const Tensor& x);
+Tensor erfc(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 Tensor tanh(const Tensor& x);
 Tensor sin(const Tensor& x);

@@ -82,7 +82,7 @@ template <class T> void determinant_batches(const Tensor& x, const Tensor& sign,
     }
     RealOf<T> sum(0);
     for (int64_t k = 0; k < n; ++k) sum += std::log(std::abs(a[size_t(k * n + k)]));
-    sign.mutable_data<T>()[i] = determinant_sign(n, a.data(), pivots.data());
+    sign.mutable_data<T>()[i] = std::isnan(sum) ? T(sum) : determinant_sign(n, a.data(), pivots.data());
     size.mutable_data<T>()[i] = T(sum);
   });
 }

@@ -101,6 +101,7 @@ Gradient: `dx = -dy * 2 / sqrt(pi) * exp(-x**2)`.
 Tensor exp(const Tensor& x) { return run(exp_op, {x}); }
 Tensor log(const Tensor& x) { return run(log_op, {x}); }
 Tensor log1p(const Tensor& x) { return run(log1p_op, {x}); }
+Tensor erfc(const Tensor& x) { return run(erfc_op, {x}); }
 Tensor erf(const Tensor& x) { return run(erf_op, {x}); }
 
 }  // namespace tapeflow

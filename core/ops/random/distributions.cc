@@ -1,6 +1,7 @@
 // Distributions with parameters: gamma, Poisson, binomial, bounded normal.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/blocks.h"
 #include "ops/random/generator.h"
@@ -163,6 +164,25 @@ const Op& binomial_op = define(Op{
     .called = "random.binomial",
 });
 
+Tensor normal_cdf(const Tensor& x) { return scaled(erfc(scaled(x, -std::numbers::sqrt2 / 2)), 0.5); }
+
+// The derivative of a bounded sample by input `i` of its entry. The mean and the deviation shift and stretch the
+// accepted number; a bound moves it by implicit differentiation of the distribution function
+// F = (cdf(z) - cdf(a)) / (cdf(b) - cdf(a)): dy/db = F exp((z^2 - b^2) / 2), dy/da = (1 - F) exp((z^2 - a^2) / 2).
+Tensor bounded_normal_derivative(const RuleContext& c, int i) {
+  const Tensor& y = c.y();
+  if (i == 2) return ones_like(y);
+  const Tensor &mean = c.x(2), &deviation = c.x(3);
+  auto standard = [&](const Tensor& x) { return divide(subtract(x, mean), deviation); };
+  Tensor z = standard(y);
+  if (i == 3) return z;
+  Tensor low = standard(c.x(4)), high = standard(c.x(5)), below = normal_cdf(low);
+  Tensor part = divide(subtract(normal_cdf(z), below), subtract(normal_cdf(high), below));
+  Tensor bound = i == 4 ? low : high, share = i == 4 ? shifted(negative(part), 1) : part;
+  share = maximum(share, zeros_like(share));  // rounding may leave the interval
+  return multiply(share, exp(scaled(subtract(square(z), square(bound)), 0.5)));
+}
+
 // The elements of one parameter lie next to each other on the stream, parameters follow each other.
 const Op& bounded_normal_op = define(Op{
     .name = "PhiloxBoundedNormal",
@@ -197,7 +217,22 @@ const Op& bounded_normal_op = define(Op{
                      ": Invalid parameters: stddev must be positive, minval below maxval and one of them finite");
           });
         },
-    .gradient = Gradient::none,
+    .vjp =
+        [](RuleContext& c) {
+          for (int i = 2; i < 6; ++i)
+            if (c.wants(i)) c.set(i, unbroadcast(multiply(c.dy(), bounded_normal_derivative(c, i)), c.shape(i)));
+        },
+    .jvp =
+        [](RuleContext& c) {
+          Tensor sum;
+          for (int i = 2; i < 6; ++i)
+            if (c.x_dot(i)) {
+              Tensor part = multiply(bounded_normal_derivative(c, i), c.x_dot(i));
+              sum = sum ? add(sum, part) : part;
+            }
+          if (sum) c.set(0, sum);
+        },
+    .keep = keep_input(2) | keep_input(3) | keep_input(4) | keep_input(5) | keep_output(0),
     .stateful = true,
     .random = true,
     .called = "random.stateless_parameterized_truncated_normal",

@@ -475,3 +475,9 @@ def test_permutations_are_checked():
     with pytest.raises(ValueError, match="unique integers from 0 to 2"):
         tf.linalg.LinearOperatorPermutation([1, 1, 0])
     assert tf.linalg.LinearOperatorPermutation([[1, 0], [0, 1]]).shape == [2, 2, 2]
+
+
+def test_the_sign_of_a_determinant_that_is_no_number():
+    sign, size = tf.linalg.slogdet([[np.nan, 1.0], [1.0, 1.0]])
+    assert np.isnan(sign)
+    assert np.isnan(size)

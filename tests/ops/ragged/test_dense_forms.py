@@ -48,9 +48,9 @@ def test_static_shapes():
 
 @pytest.mark.parametrize("call", [lambda f: f, tf.function])
 def test_refused(call):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rt_input.rank = 3 but shape.rank = 2"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"rt_input.rank = 3 but shape.rank = 2"):
         call(lambda: DEEP.to_tensor(shape=[1, 2]))()
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be less than rt_input.flat_values.rank"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"must be less than rt_input.flat_values.rank"):
         call(lambda: ROWS.to_tensor(default_value=[0]))()
 
 

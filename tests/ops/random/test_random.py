@@ -430,3 +430,33 @@ def test_candidates_have_names():
     found = tf.random.log_uniform_candidate_sampler([[1]], 1, 2, True, 10, seed=1)
     assert found.sampled_candidates.shape == (2,) and found.true_expected_count.shape == (1, 1)
     assert found.sampled_expected_count is found[2]
+
+
+def test_gradients_of_bounded_normal_numbers():
+    """The mean shifts and the deviation stretches the numbers; a bound moves them as their quantile asks."""
+    mean, deviation = tf.constant(1.0, tf.float64), tf.constant([2.0, 1.0], tf.float64)
+    low, high = tf.constant([[-1.0], [0.0]], tf.float64), tf.constant(4.0, tf.float64)
+
+    def draw(mean, deviation, low, high):
+        return tf.random.stateless_parameterized_truncated_normal([5, 2, 2], [1, 2], mean, deviation, low, high)
+
+    parameters = [mean, deviation, low, high]
+    with tf.GradientTape() as tape:
+        tape.watch(parameters)
+        y = draw(*parameters)
+    found = tape.gradient(y, parameters)
+    z = (y - mean) / deviation
+
+    def cdf(x):
+        return 0.5 * tf.math.erfc(-x / np.sqrt(2.0))
+
+    a, b = (low - mean) / deviation, (high - mean) / deviation
+    part = (cdf(z) - cdf(a)) / (cdf(b) - cdf(a))
+    by_low, by_high = (1 - part) * tf.exp((z**2 - a**2) / 2), part * tf.exp((z**2 - b**2) / 2)
+    np.testing.assert_allclose(found[0], 20.0)
+    np.testing.assert_allclose(found[1], tf.reduce_sum(z, [0, 1]))
+    np.testing.assert_allclose(found[2], tf.reduce_sum(by_low, [0, 2])[:, None])
+    np.testing.assert_allclose(found[3], tf.reduce_sum(by_high))
+    with tf.autodiff.ForwardAccumulator(parameters, [tf.ones_like(x) for x in parameters]) as forward:
+        y = draw(*parameters)
+    np.testing.assert_allclose(forward.jvp(y), 1 + z + by_low + by_high)

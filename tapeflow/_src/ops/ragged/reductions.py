@@ -49,7 +49,7 @@ def _plain_count(count: Any) -> Any:
 
 
 def segment_fold(fold: Any, data: Any, ids: Any, count: Any) -> Any:
-    """The rows of `data` folded by their number in `ids`; those of a ragged tensor place by place, as far as any goes."""
+    """The rows of `data` folded by their number in `ids`; ragged rows place by place, as far as the longest goes."""
     if not isinstance(data, RaggedTensor):
         return fold(data, ids, count)
     lengths = data.row_lengths()

@@ -260,3 +260,74 @@ def test_blocks_may_be_arrays():
     columns = [part[:, None] for part in parts]
     np.testing.assert_allclose(operator.matmul(columns)[1], [[13.0], [16.0]])
     np.testing.assert_allclose(operator.solve(columns)[0], columns[0] / [[2.0], [3.0], [6.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", composites())
+def test_saved_functions_take_operators(name, tmp_path):
+    operator = composites()[name]
+    module = tf.Module()
+    module.dense = tf.function(lambda x: x.to_dense(), input_signature=[operator._type_spec])
+    tf.saved_model.save(module, tmp_path)
+    np.testing.assert_array_equal(tf.saved_model.load(tmp_path).dense(operator), operator.to_dense())
+
+
+def test_specs_have_tensorflows_names():
+    spec = tf.linalg.LinearOperatorDiag([1.0])._type_spec
+    assert type(spec).__name__ == "LinearOperatorDiagSpec"
+    assert spec._serialize() == (
+        {"diag": tf.TensorSpec([1], tf.float32)},
+        {"is_non_singular": None, "is_self_adjoint": True, "is_positive_definite": None, "is_square": True},
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tf.linalg.LinearOperatorIdentity(2, batch_shape=2), "must be a 1-D"),
+        (lambda: tf.linalg.LinearOperatorIdentity(2, batch_shape=[-2]), "must be non-negative"),
+        (lambda: tf.linalg.LinearOperatorIdentity([2]), "must be a 0-D"),
+        (lambda: tf.linalg.LinearOperatorIdentity(2, is_non_singular=None), "always non-singular"),
+        (lambda: tf.linalg.LinearOperatorZeros(2, -1), "`num_columns` must be non-negative"),
+        (lambda: tf.linalg.LinearOperatorLowerTriangular([1.0]), "at least 2 dimensions"),
+        (lambda: tf.linalg.LinearOperatorInversion(positive(1, 2), is_positive_definite=False), "positive-definite"),
+        (lambda: tf.linalg.LinearOperatorComposition([positive(1, 2)] * 2, is_non_singular=False), "non-singular"),
+        (
+            lambda: tf.linalg.LinearOperatorBlockLowerTriangular([[positive(1, 2)]], is_non_singular=False),
+            "always non-singular",
+        ),
+        (
+            lambda: tf.linalg.LinearOperatorBlockLowerTriangular([[tf.linalg.LinearOperatorZeros(2, 3)]]),
+            "must be square",
+        ),
+        (
+            lambda: tf.linalg.LinearOperatorLowRankUpdate(positive(1, 2), numbers(1, 2, 1), numbers(2, 3)),
+            "not compatible",
+        ),
+        (
+            lambda: tf.linalg.LinearOperatorLowRankUpdate(
+                tf.linalg.LinearOperatorDiag(numbers(1, 3, 2)), numbers(1, 4, 2, 1)
+            ),
+            "Incompatible shapes",
+        ),
+    ],
+)
+def test_contradictions_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_sizes_must_be_integers():
+    for sizes in ({"num_rows": 2.0}, {"num_rows": 2, "batch_shape": [2.0]}):
+        with pytest.raises(TypeError, match="must be integer"):
+            tf.linalg.LinearOperatorIdentity(**sizes)
+
+
+def test_singular_multiples_and_zeros_are_found():
+    tf.linalg.LinearOperatorScaledIdentity(2, [1.0, 2.0]).assert_non_singular()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="was singular"):
+        tf.linalg.LinearOperatorScaledIdentity(2, [1.0, 0.0]).assert_non_singular()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="always singular"):
+        tf.linalg.LinearOperatorZeros(2).assert_non_singular()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="non-positive definite"):
+        tf.linalg.LinearOperatorZeros(2).assert_positive_definite()

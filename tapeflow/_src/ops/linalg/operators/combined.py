@@ -12,7 +12,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
+from tapeflow._src.ops.linalg.operators.hints import Hints, agreed_hint, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
     LinearOperator,
     broadcast_batch,
@@ -349,8 +349,13 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
                 require_equal_sizes(row[i].shape[-2], operator.shape[-2])
                 require_equal_sizes(rows[j][j].shape[-1], operator.shape[-1])
         diagonal = [row[-1] for row in rows]
-        if is_non_singular is None:
-            is_non_singular = _all(diagonal, "is_non_singular")
+        if any(o.is_square is False for o in diagonal):
+            raise ValueError("Argument `operators`: the blocks on the diagonal must be square.")
+        is_non_singular = agreed_hint(
+            is_non_singular,
+            _all(diagonal, "is_non_singular"),
+            "A block lower triangular operator with non-singular blocks on the diagonal is always non-singular.",
+        )
         self._operators = rows
         super().__init__(
             flat[0].dtype,
@@ -470,6 +475,12 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         require_equal_sizes(base_operator.shape[-2], self._u.shape[-2])
         require_equal_sizes(base_operator.shape[-1], self._v.shape[-2])
         require_equal_sizes(self._u.shape[-1], self._v.shape[-1])
+        if self._diag_update is not None:
+            require_equal_sizes(self._u.shape[-1], self._diag_update.shape[-1])
+        tensors = [(self._u, 2), (self._v, 2), (self._diag_update, 1)]
+        batches = [base_operator.batch_shape, *(x.shape[:-n] for x, n in tensors if x is not None)]
+        if all(batch.is_fully_defined() for batch in batches):
+            broadcast_batch(*batches)
         super().__init__(
             dtype,
             None,

@@ -11,7 +11,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
-from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
+from tapeflow._src.ops.linalg.operators.hints import Hints, agreed_hint, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
     LinearOperator,
     broadcast_batch,
@@ -43,9 +43,7 @@ class LinearOperatorAdjoint(LinearOperator):
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
 
         def agreed(given: bool | None, own: bool | None, word: str) -> bool | None:
-            if given is not None and own is not None and given != own:
-                raise ValueError(f"The operator was {word} but the adjoint was not, or the other way round.")
-            return own if given is None else given
+            return agreed_hint(given, own, f"The operator was {word} but the adjoint was not, or the other way round.")
 
         self._operator = require_operator(operator)
         super().__init__(
@@ -108,15 +106,17 @@ class LinearOperatorInversion(LinearOperator):
         if operator.is_square is False or is_square is False:
             raise ValueError("Operator and inverse must have square shape.")
         if operator.is_non_singular is False or is_non_singular is False:
-            raise ValueError("Operator and inverse must be non-singular.")
+            raise ValueError("Operator and inverse must be non-singular: is_non_singular was False.")
         self._operator = operator
+
+        def agreed(given: bool | None, own: bool | None, word: str) -> bool | None:
+            return agreed_hint(given, own, f"The operator was {word} but the inverse was not, or the other way round.")
+
         super().__init__(
             operator.dtype,
             is_non_singular=True,
-            is_self_adjoint=operator.is_self_adjoint if is_self_adjoint is None else is_self_adjoint,
-            is_positive_definite=operator.is_positive_definite
-            if is_positive_definite is None
-            else is_positive_definite,
+            is_self_adjoint=agreed(is_self_adjoint, operator.is_self_adjoint, "self-adjoint"),
+            is_positive_definite=agreed(is_positive_definite, operator.is_positive_definite, "positive-definite"),
             is_square=True,
             name=name or operator.name + "_inv",
             parameters={"operator": operator},
@@ -179,8 +179,11 @@ class LinearOperatorComposition(LinearOperator):
         operators = check_operators(operators)
         for left, right in pairwise(operators):
             require_equal_sizes(left.shape[-1], right.shape[-2])
-        if is_non_singular is None:
-            is_non_singular = hints_of(operators)["is_non_singular"]
+        is_non_singular = agreed_hint(
+            is_non_singular,
+            hints_of(operators)["is_non_singular"],
+            "The composition of non-singular operators is always non-singular.",
+        )
         self._operators = operators
         super().__init__(
             operators[0].dtype,
@@ -319,6 +322,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
         if is_square is False:
             raise ValueError("Only square lower triangular operators supported at this time.")
         self._tril = keep_parameter(tril)
+        if self._tril.shape.rank is not None and self._tril.shape.rank < 2:
+            raise ValueError(f"Argument `tril` must have at least 2 dimensions. Found: {self._tril.shape}")
         super().__init__(
             self._tril.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, {"tril": tril}
         )

@@ -43,3 +43,10 @@ def takes_hints(name: str | None = None, is_square: bool | None = None) -> Calla
         return begin
 
     return decorate
+
+
+def agreed_hint(given: bool | None, implied: bool | None, message: str) -> bool | None:
+    """What the caller said, or what follows from the parts; ValueError with `message` if one contradicts the other."""
+    if given is not None and implied is not None and given != implied:
+        raise ValueError(message)
+    return implied if given is None else given

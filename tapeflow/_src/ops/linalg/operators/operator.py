@@ -17,13 +17,14 @@ from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.ops.linalg.operators.gradients import OperatorGradient
 from tapeflow._src.ops.linalg.operators.slicing import sliced_operator
+from tapeflow._src.ops.linalg.operators.specs import LinearOperatorSpec, spec_class_of
 from tapeflow._src.ops.linalg.operators.staging import stage_methods
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import Dimension, TensorShape
-from tapeflow._src.types.tensor_spec import CompositeTensor, TypeSpec, type_spec_from_value
+from tapeflow._src.types.tensor_spec import CompositeTensor
 
 
 def keep_parameter(value: Any, dtype: Any = None) -> Any:
@@ -33,7 +34,11 @@ def keep_parameter(value: Any, dtype: Any = None) -> Any:
 
 def broadcast_batch(*shapes: Any) -> list[int]:
     """The batch dimensions that several shapes have together."""
-    return list(np.broadcast_shapes(*(tuple(TensorShape(s).as_list()) for s in shapes)))
+    sizes = [tuple(TensorShape(s).as_list()) for s in shapes]
+    try:
+        return list(np.broadcast_shapes(*sizes))
+    except ValueError:
+        raise ValueError(f"Incompatible shapes of batches: {' vs. '.join(map(str, sizes))}") from None
 
 
 def with_batch(x: Any, batch: list[int], kept: int = 2) -> Tensor:
@@ -91,11 +96,14 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     _TF_MODULE_IGNORED_PROPERTIES = frozenset({"_arguments", "_graph_parents", "_parameters"})
     __composite_gradient__ = OperatorGradient()
     _composite_tensor_fields: tuple[str, ...] = ()
+    _composite_tensor_prefer_static_fields: tuple[str, ...] = ()
+    _spec_class: ClassVar[type[LinearOperatorSpec]]
     _matrix_ndims: ClassVar[dict[str, int]] = {}  # dimensions of each tensor argument that belong to one matrix
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         stage_methods(cls)
+        cls._spec_class = spec_class_of(cls)
 
     def __init__(
         self,
@@ -133,7 +141,7 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     @property
     def _type_spec(self) -> LinearOperatorSpec:
-        return LinearOperatorSpec.from_operator(self)
+        return self._spec_class.from_operator(self)
 
     def _divided_arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
         return _divided_arguments(self)
@@ -525,33 +533,6 @@ def _divided_arguments(operator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _holds_operators(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(isinstance(x, LinearOperator) for x in nest.flatten(value))
-
-
-class LinearOperatorSpec(TypeSpec):
-    """The spec of a linear operator: its class, specs of its tensors and operators, and its other arguments."""
-
-    def __init__(self, value_type: type, component_specs: dict[str, Any], plain: dict[str, Any]) -> None:
-        self.value_type = value_type
-        self._component_specs = component_specs
-        self._plain = plain
-
-    @classmethod
-    def from_operator(cls, operator: LinearOperator) -> LinearOperatorSpec:
-        """The spec of an operator that exists; names do not matter."""
-        components, plain = _divided_arguments(operator)
-        return cls(type(operator), nest.map_structure(type_spec_from_value, components), plain)
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return self.value_type, self._component_specs, self._plain
-
-    def _to_components(self, value: Any) -> Any:
-        return _divided_arguments(value)[0]
-
-    def _from_components(self, components: Any) -> Any:
-        return self.value_type(**components, **self._plain)
-
-    def __repr__(self) -> str:
-        return f"{self.value_type.__name__}Spec({self._component_specs!r}, {self._plain!r})"
 
 
 def hints_of(operators: list[LinearOperator]) -> dict[str, bool | None]:

@@ -23,8 +23,10 @@ from tapeflow._src.ops.linalg.operators.operator import (
     keep_parameter,
     with_batch,
 )
+from tapeflow._src.ops.linalg.operators.sizes import checked_batch_shape, checked_size
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types.dtypes import as_dtype, float32
+from tapeflow._src.types.errors import InvalidArgumentError
 
 
 def _absolute(x: Any) -> Any:
@@ -142,13 +144,8 @@ class _Uniform(LinearOperator):
     _batch: list[int]
 
     def _set_size(self, num_rows: Any, batch_shape: Any) -> None:
-        rows = np.asarray(num_rows)
-        if rows.ndim or rows.dtype.kind not in "iu":
-            raise TypeError(f"Argument `num_rows` must be an integer scalar; got {num_rows!r}")
-        if rows < 0:
-            raise ValueError(f"Argument `num_rows` must be non-negative. Found: {int(rows)}")
-        self._num_rows = int(rows)
-        self._batch = [] if batch_shape is None else [int(d) for d in np.asarray(batch_shape).reshape(-1)]
+        self._num_rows = checked_size("num_rows", num_rows)
+        self._batch = checked_batch_shape(batch_shape)
 
     def _shape(self) -> list[int]:
         return [*self._batch, self._num_rows, self._num_rows]
@@ -163,6 +160,8 @@ class LinearOperatorIdentity(_Uniform):
     array([[1., 0.],
            [0., 1.]], dtype=float32)>
     """
+
+    _composite_tensor_prefer_static_fields = ("num_rows", "batch_shape")
 
     def __init__(
         self,
@@ -182,7 +181,7 @@ class LinearOperatorIdentity(_Uniform):
             (is_non_singular, "non-singular"),
             (is_positive_definite, "positive-definite"),
         ):
-            if hint is False:
+            if not hint:
                 raise ValueError(f"An identity operator is always {word}.")
         self._set_size(num_rows, batch_shape)
         parameters = {"num_rows": num_rows, "batch_shape": batch_shape, "dtype": dtype}
@@ -247,6 +246,7 @@ class LinearOperatorScaledIdentity(_Uniform):
     """
 
     _composite_tensor_fields = ("multiplier",)
+    _composite_tensor_prefer_static_fields = ("num_rows",)
 
     def __init__(
         self,
@@ -311,6 +311,11 @@ class LinearOperatorScaledIdentity(_Uniform):
         """1."""
         return primitives.BroadcastTo(cast(1, self.dtype), self._batch)
 
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """Fails if the multiplier is zero; in a graph, an operation that does."""
+        nonzero = primitives.All(primitives.NotEqual(convert_to_tensor(self._multiplier), 0))
+        return Assert(nonzero, ["LinearOperator was singular: the multiplier contained zero values."])
+
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorScaledIdentity(self._num_rows, primitives.Conj(self._multiplier), self.is_non_singular)
 
@@ -349,6 +354,8 @@ class LinearOperatorZeros(LinearOperator):
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0., 0.], dtype=float32)>
     """
 
+    _composite_tensor_prefer_static_fields = ("num_rows", "num_columns", "batch_shape")
+
     def __init__(
         self,
         num_rows: Any,
@@ -362,11 +369,9 @@ class LinearOperatorZeros(LinearOperator):
         assert_proper_shapes: bool = False,
         name: str = "LinearOperatorZeros",
     ) -> None:
-        self._num_rows = int(num_rows)
-        self._num_columns = self._num_rows if num_columns is None else int(num_columns)
-        if self._num_rows < 0 or self._num_columns < 0:
-            raise ValueError(f"Argument `num_rows` must be non-negative. Found: {num_rows} and {num_columns}")
-        self._batch = [] if batch_shape is None else [int(d) for d in np.asarray(batch_shape).reshape(-1)]
+        self._num_rows = checked_size("num_rows", num_rows)
+        self._num_columns = self._num_rows if num_columns is None else checked_size("num_columns", num_columns)
+        self._batch = checked_batch_shape(batch_shape)
         square = self._num_rows == self._num_columns
         if is_self_adjoint is False and square:
             raise ValueError("A zero operator is always self adjoint.")
@@ -405,6 +410,14 @@ class LinearOperatorZeros(LinearOperator):
 
     def _add_to_tensor(self, x: Any) -> Any:
         return x
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """Fails: zeros are singular."""
+        raise InvalidArgumentError.of("assert_non_singular: Zero operators are always singular.")
+
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
+        """Fails: zeros are not positive definite."""
+        raise InvalidArgumentError.of("assert_positive_definite: Zero operators are always non-positive definite.")
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorZeros(self._num_columns, self._num_rows, self._batch, self.dtype)
