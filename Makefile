@@ -75,9 +75,9 @@ endef
 sanitize: .venv/stamp  ## build with AddressSanitizer and UBSan and run the tests
 	$(call SANITIZED_TESTS,build-sanitize,TAPEFLOW_SANITIZE,libasan.so,ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1,)
 
-TSAN_TESTS := tests/plan tests/core tests/function
-tsan: .venv/stamp  ## build with ThreadSanitizer and run the tests of plans and threads
-	$(call SANITIZED_TESTS,build-tsan,TAPEFLOW_TSAN,libtsan.so,TSAN_OPTIONS=halt_on_error=1:suppressions=$(CURDIR)/tools/tsan.txt:ignore_noninstrumented_modules=1,$(TSAN_TESTS))
+TSAN_TESTS := tests/plan tests/core tests/function tests/data tests/compat/v1/queues tests/compat/v1/sessions tests/autodiff/test_gradient_tape.py
+tsan: .venv/stamp  ## build with ThreadSanitizer and run the tests of plans, functions, datasets, queues and threads
+	$(call SANITIZED_TESTS,build-tsan,TAPEFLOW_TSAN,libtsan.so,TSAN_OPTIONS=halt_on_error=1:die_after_fork=0:suppressions=$(CURDIR)/tools/tsan.txt:ignore_noninstrumented_modules=1,$(TSAN_TESTS))
 
 peers: .peers/stamp  ## TensorFlow, PyTorch and JAX in a virtual environment of their own, for the benchmarks
 

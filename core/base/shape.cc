@@ -52,6 +52,20 @@ std::ostream& operator<<(std::ostream& out, PythonShape p) {
   return out << (p.shape.rank() == 1 ? ",)" : ")");
 }
 
+int64_t checked_sum(const char* who, int64_t a, int64_t b) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum))
+    fail(ErrorKind::invalid_argument, who, ": sizes must be less than 2**63; got ", a, " + ", b);
+  return sum;
+}
+
+int64_t checked_product(const char* who, int64_t a, int64_t b) {
+  int64_t product;
+  if (__builtin_mul_overflow(a, b, &product))
+    fail(ErrorKind::invalid_argument, who, ": sizes must be less than 2**63; got ", a, " * ", b);
+  return product;
+}
+
 bool broadcast(const Shape& a, const Shape& b, Shape* result) {
   if (!a.known_rank() || !b.known_rank()) {
     *result = Shape::unknown();

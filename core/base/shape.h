@@ -76,6 +76,10 @@ std::ostream& operator<<(std::ostream&, PythonShape);
 // The NumPy broadcasting rule; false if the shapes do not go together. Unknown dimensions stay unknown.
 bool broadcast(const Shape& a, const Shape& b, Shape* result);
 
+// Sums and products of sizes that a caller gave; throw if int64 does not hold them.
+int64_t checked_sum(const char* who, int64_t a, int64_t b);
+int64_t checked_product(const char* who, int64_t a, int64_t b);
+
 // -rank..rank-1 -> 0..rank-1; throws if outside.
 int normalize_axis(const char* who, int64_t axis, int rank);
 

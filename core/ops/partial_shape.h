@@ -34,8 +34,16 @@ inline Shape known_shape(const Param& p) {
   for (int64_t n : p.ints) shape.append(std::max<int64_t>(n, -1));
   return shape;
 }
-inline int64_t known_sum(int64_t a, int64_t b) { return a < 0 || b < 0 ? -1 : a + b; }
-inline int64_t known_product(int64_t a, int64_t b) { return a == 0 || b == 0 ? 0 : a < 0 || b < 0 ? -1 : a * b; }
+// Unknown too if int64 does not hold the result: the run refuses it.
+inline int64_t known_sum(int64_t a, int64_t b) {
+  int64_t sum;
+  return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
+inline int64_t known_product(int64_t a, int64_t b) {
+  int64_t product;
+  if (a == 0 || b == 0) return 0;
+  return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
+}
 inline int64_t known_elements_in(const Shape& shape, int from, int to) {
   int64_t n = 1;
   for (int i = from; i < to; ++i) n = known_product(n, shape[i]);

@@ -128,6 +128,7 @@ inline PyObject* function_get(PyObject* self, PyObject*, PyObject*) { return Py_
 [[noreturn]] void throw_python_error();  // a Python exception is set
 void set_python_error(const Error&);
 void set_memory_error();
+void translate_memory_error();  // a MemoryError that is set, NumPy's, becomes TensorFlow's
 
 // Runs body, turning C++ exceptions into Python ones; returns `failure` then.
 template <class Body, class Result = decltype(std::declval<Body>()())>

@@ -25,10 +25,7 @@ PyObject* call_composition(PyObject* self, PyObject* const* args, size_t flagged
   ++thread_locals.composition_depth;
   PyObject* result = run_composition(self, args, flagged, keywords);
   --thread_locals.composition_depth;
-  if (!result && PyErr_ExceptionMatches(PyExc_MemoryError)) {  // NumPy's: programs expect TensorFlow's
-    PyErr_Clear();
-    set_memory_error();
-  }
+  if (!result) translate_memory_error();
   return result ? result : run_elsewhere(self, args, PyVectorcall_NARGS(flagged), keywords);
 }
 

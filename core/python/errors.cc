@@ -47,4 +47,10 @@ void set_memory_error() {
   set_op_error("ResourceExhaustedError", message);
 }
 
+void translate_memory_error() {
+  if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return;
+  PyErr_Clear();
+  set_memory_error();
+}
+
 }  // namespace tapeflow::python

@@ -43,7 +43,8 @@ Op python_op(const char* name, bool effect) {
             const PythonCall& p = python_call(call.params);
             if (thread_locals.replay && p.specs.empty()) return;  // its effect has happened already
             Ref in = checked(wrap_list(call.in));
-            Ref out = checked(PyObject_CallOneArg(p.function, in.get()));
+            Ref out(PyObject_CallOneArg(p.function, in.get()));
+            if (!out) translate_memory_error(), throw_python_error();
             for (Tensor& t : tensors_of(out.get(), "py_function")) call.out.push_back(std::move(t));
           },
       .makes_outputs = true,

@@ -71,7 +71,9 @@ void* raw_allocate(size_t usable) {
     free_cached_blocks();
     if (posix_memalign(&block, alignment, bytes) != 0) throw std::bad_alloc();
   }
+#if defined(MADV_HUGEPAGE)
   if (alignment == kHugePage) madvise(block, bytes, MADV_HUGEPAGE);
+#endif
   return block;
 }
 

@@ -18,8 +18,8 @@ from tools.surface import public_definitions
 
 Seed = tuple[str, list[Any], dict[str, Any]]
 
-# Not called with arguments made by chance: what changes files, waits, ends or reconfigures the process, or is no
-# function of its arguments.
+# Not called with arguments made by chance: what changes files, waits, ends or reconfigures the process, loops until an
+# argument says that it is over, or is no function of its arguments.
 LEFT_OUT = (
     "io.gfile.", "io.write_file", "io.write_graph", "io.TFRecordWriter", "summary.", "saved_model.", "train.",
     "keras", "distribute.", "config.", "test.", "profiler.", "sysconfig.", "debugging.experimental.",
@@ -27,7 +27,7 @@ LEFT_OUT = (
     "experimental.unregister", "compat.v1.", "errors.", "data.", "random.set_", "random.Generator", "autograph.set_",
     "print", "numpy_function", "py_function", "RegisterGradient", "no_gradient", "load_", "nondifferentiable",
     "experimental.async", "experimental.dlpack", "__internal__", "register_", "run_", "queue.", "lookup.",
-    "variable_creator", "install_as_tensorflow", "device", "init_scope", "timestamp",
+    "variable_creator", "install_as_tensorflow", "device", "init_scope", "timestamp", "while_loop",
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ const Op& tile_op = define(Op{
             if (m[size_t(i)] < 0)
               fail(ErrorKind::invalid_argument, call.name(), ": Expected multiples[", i, "] >= 0, but got ",
                    m[size_t(i)]);
-            shape[i] *= m[size_t(i)];
+            shape[i] = checked_product(call.name(), shape[i], m[size_t(i)]);
           }
           call.returns(call.in[0].dtype(), shape);
         },

@@ -39,7 +39,7 @@ void infer_concat(Call& call) {
       if (d != axis && other[d] != first[d])
         fail(ErrorKind::invalid_argument, call.name(), ": ConcatOp : Dimension ", d,
              " in both shapes must be equal: shape[0] = ", first, " vs. shape[", i, "] = ", other);
-    shape[axis] += other[axis];
+    shape[axis] = checked_sum(call.name(), shape[axis], other[axis]);
   }
   call.returns(call.in[0].dtype(), shape);
 }

@@ -77,7 +77,7 @@ const Op& pad_op = define(Op{
             int64_t before = p[size_t(2 * i)], after = p[size_t(2 * i) + 1];
             if (before < 0 || after < 0)
               fail(ErrorKind::invalid_argument, "pad: Paddings must be non-negative: ", before, " ", after);
-            shape[i] += before + after;
+            shape[i] = checked_sum("pad", shape[i], checked_sum("pad", before, after));
           }
           call.returns(call.in[0].dtype(), shape);
         },

@@ -7,10 +7,10 @@
 namespace tapeflow {
 namespace {
 
-int64_t product_without_zeros(const Shape& shape) {
+int64_t product_without_zeros(const char* who, const Shape& shape) {
   int64_t product = 1;
   for (int64_t d : shape)
-    if (d > 0) product *= d;
+    if (d > 0) product = checked_product(who, product, d);
   return product;
 }
 
@@ -29,14 +29,14 @@ Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Int
     } else if (shape[i] < 0) {
       fail(ErrorKind::invalid_argument, who, ": Size ", i, " must be non-negative, not ", shape[i]);
     } else {
-      known *= shape[i];
+      known = checked_product(who, known, shape[i]);
     }
   }
   if (unknown >= 0) {
     if (known == 0 ? size != 0 : size % known != 0)
       fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
            " values, but the requested shape requires a multiple of ", known);
-    shape[unknown] = known ? size / known : product_without_zeros(from) / product_without_zeros(shape);
+    shape[unknown] = known ? size / known : product_without_zeros(who, from) / product_without_zeros(who, shape);
   } else if (known != size) {
     fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
          " values, but the requested shape has ", known);
@@ -61,7 +61,7 @@ void infer_reshape(Call& call) {
     if (shape[i] < 0)
       ++open, place = i;
     else
-      known *= shape[i];
+      known = checked_product(call.name(), known, shape[i]);
   }
   // One dimension that is left is what remains of the elements.
   if (open == 1 && x.size() >= 0 && known > 0 && x.size() % known == 0) shape[place] = x.size() / known;

@@ -24,6 +24,8 @@ inline Window place_window(const char* who, int64_t in, int64_t size, int64_t st
   }
   int64_t before = 0, after = 0;
   if (padding == "EXPLICIT") before = explicit_pads[size_t(2 * d)], after = explicit_pads[size_t(2 * d) + 1];
+  if (before > kLargest || after > kLargest || before < 0 || after < 0)
+    fail(ErrorKind::invalid_argument, who, ": explicit paddings must be in [0, 2**40]; got ", before, " and ", after);
   int64_t room = in + before + after - reach;
   int64_t out = (room + stride) / stride;
   if (out < 0)

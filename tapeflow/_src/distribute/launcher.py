@@ -11,6 +11,7 @@ import sys
 from typing import Any, TextIO
 
 from tapeflow._src.config import set_intra_op_parallelism_threads
+from tapeflow._src.data.pipes.background import processors
 from tapeflow._src.distribute.cluster import expand_counts
 from tapeflow._src.distribute.communicator import OneProcess, started_processes
 from tapeflow._src.distribute.processes import world
@@ -96,7 +97,7 @@ def _own_cores(size: int) -> int:
         return per_task
     tasks = dict(enumerate(expand_counts(os.environ.get("SLURM_STEP_TASKS_PER_NODE", ""))))
     here = _number(_LOCAL_SIZE_VARIABLES, tasks.get(_number(("SLURM_NODEID",), 0), size))
-    return max(1, len(os.sched_getaffinity(0)) // here)
+    return max(1, processors() // here)
 
 
 def end_all(code: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import as_dtype, float32
+
+_BLOCK = 2**16  # elements
 
 
 def _checked(window_length: Any, dtype: Any) -> tuple[int, Any]:
@@ -23,13 +26,20 @@ def _checked(window_length: Any, dtype: Any) -> tuple[int, Any]:
     return int(length), dtype
 
 
+def _in_blocks(length: int, dtype: Any, window: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """`window` of 0, 1, ..., length - 1. Float64 is used for a block at a time, so that a long window fits."""
+    values = np.empty(max(length, 0), dtype.as_numpy_dtype)
+    for start in range(0, length, _BLOCK):
+        values[start : start + _BLOCK] = window(np.arange(start, min(start + _BLOCK, length)))
+    return convert_to_tensor(values)
+
+
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, a: float, b: float) -> Any:
     length, dtype = _checked(window_length, dtype)
     if length == 1:
         return cast([1.0], dtype)
     period = length if bool(periodic) and length % 2 == 0 else length - 1
-    window = a - b * np.cos(2 * np.pi * np.arange(length) / period)
-    return convert_to_tensor(window.astype(dtype.as_numpy_dtype))
+    return _in_blocks(length, dtype, lambda i: a - b * np.cos(2 * np.pi * i / period))
 
 
 @public("signal.hann_window", "compat.v1.signal.hann_window")
@@ -60,8 +70,7 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.70710677, 0.70710677], dtype=float32)>
     """
     length, dtype = _checked(window_length, dtype)
-    sine = np.sin(np.pi / max(length, 1) * (np.arange(length) + 0.5))
-    return convert_to_tensor(np.sin(np.pi / 2 * sine * sine).astype(dtype.as_numpy_dtype))
+    return _in_blocks(length, dtype, lambda i: np.sin(np.pi / 2 * np.sin(np.pi / length * (i + 0.5)) ** 2))
 
 
 @public("signal.kaiser_window", "compat.v1.signal.kaiser_window")
@@ -75,9 +84,9 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = float32, na
     if length == 1:
         return cast([1.0], dtype)
     half = (length - 1) / 2
-    circle = np.sqrt(np.maximum(1 - (np.arange(-half, half + 0.1) / half) ** 2, 0))
+    circle = _in_blocks(length, dtype, lambda i: np.sqrt(np.maximum(1 - ((i - half) / half) ** 2, 0)))
     beta = cast(beta, dtype)
-    inner = beta * convert_to_tensor(circle.astype(dtype.as_numpy_dtype))
+    inner = beta * circle
     return primitives.Exp(inner - beta) * (primitives.BesselI0e(inner) / primitives.BesselI0e(beta))
 
 
