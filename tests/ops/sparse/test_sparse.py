@@ -361,3 +361,18 @@ def test_merge_of_ids_and_values():
 def test_a_dense_factor_on_the_left():
     product = tf.constant([2.0, 3.0]) * tf.sparse.from_dense([[1.0, 0.0], [0.0, 2.0]])
     np.testing.assert_array_equal(tf.sparse.to_dense(product), [[2.0, 0.0], [0.0, 6.0]])
+
+
+def test_a_dense_shape_beyond_int64():
+    """Positions are compared row by row where no single number holds them."""
+    size = 2**40
+    a = tf.SparseTensor([[2**30, 5], [3, 7], [2**24, 0]], [1.0, 2.0, 3.0], [size, size])
+    b = tf.SparseTensor([[3, 7], [3 + 2**24, 7]], [10.0, 20.0], [size, size])
+    ordered = tf.sparse.reorder(a)
+    np.testing.assert_array_equal(ordered.indices, [[3, 7], [2**24, 0], [2**30, 5]])
+    total = tf.sparse.add(ordered, b)
+    np.testing.assert_array_equal(total.indices, [[3, 7], [2**24, 0], [2**24 + 3, 7], [2**30, 5]])
+    np.testing.assert_array_equal(total.values, [12, 3, 20, 1])
+    np.testing.assert_array_equal(tf.sparse.maximum(ordered, b).values, [10, 3, 20, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"2\*\*63"):
+        tf.sparse.reshape(ordered, [-1])

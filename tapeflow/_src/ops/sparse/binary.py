@@ -21,13 +21,18 @@ from tapeflow._src.types.tensor_spec import TensorSpec
 # ---- two tensors
 
 
-def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, Any, Any]:
-    """The shape, the positions in `a` or `b`, and the place among these of each element of `a` and of `b`."""
+def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[Any, Any, Any]:
+    """The positions in `a` or `b`, in order, and the place among these of each element of `a` and of `b`."""
     dims = coordinates.dims_of_sparse(a)
     if dims != coordinates.dims_of_sparse(b):
         raise InvalidArgumentError.of(
             f"{who}: Operands' shapes do not match: got {dims} and {coordinates.dims_of_sparse(b)}"
         )
+    if not coordinates.can_flatten(dims):
+        at = np.concatenate([a.indices.numpy(), b.indices.numpy()])
+        rows, inverse = np.unique(at, axis=0, return_inverse=True)
+        indices, places = convert_to_tensor(rows), convert_to_tensor(inverse)
+        return indices, places[: a.indices.shape[0]], places[a.indices.shape[0] :]
     flat = primitives.ConcatV2(
         [coordinates.flat_positions(a.indices, dims), coordinates.flat_positions(b.indices, dims)], 0
     )
@@ -38,7 +43,8 @@ def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[list[int], Any, 
     count = distinct.shape[0]
     line = primitives.Reshape(distinct, [1, count])
     places = primitives.Reshape(primitives.SearchSorted(line, primitives.Reshape(flat, [1, n]), False, int64), [n])
-    return dims, distinct, places[: a.indices.shape[0]], places[a.indices.shape[0] :]
+    indices = coordinates.coordinates_of(distinct, dims)
+    return indices, places[: a.indices.shape[0]], places[a.indices.shape[0] :]
 
 
 @public("sparse.add")
@@ -66,12 +72,12 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
             )
         return primitives.TensorScatterAdd(dense, a.indices, a.values)
     b = coordinates.as_sparse(b, "add")
-    dims, flat, in_a, in_b = _union(a, b, "sparse.add")
-    count = flat.shape[0]
+    indices, in_a, in_b = _union(a, b, "sparse.add")
+    count = indices.shape[0]
     values = primitives.UnsortedSegmentSum(
         primitives.ConcatV2([a.values, b.values], 0), primitives.ConcatV2([in_a, in_b], 0), count
     )
-    total = SparseTensor(coordinates.coordinates_of(flat, dims), values, a.dense_shape)
+    total = SparseTensor(indices, values, a.dense_shape)
     if not _core.is_tensor(threshold) and threshold == 0:
         return total
     size = primitives.ComplexAbs(values) if values.dtype.is_complex else primitives.Abs(values)
@@ -88,10 +94,10 @@ def _present(places: Any, count: Any) -> Any:
 
 def _extremum(choose: Any, sp_a: Any, sp_b: Any, who: str) -> SparseTensor:
     a, b = coordinates.as_sparse(sp_a, who), coordinates.as_sparse(sp_b, who)
-    dims, flat, in_a, in_b = _union(a, b, who)
-    count = flat.shape[0]
+    indices, in_a, in_b = _union(a, b, who)
+    count = indices.shape[0]
     wide = (primitives.UnsortedSegmentSum(x.values, places, count) for x, places in ((a, in_a), (b, in_b)))
-    return SparseTensor(coordinates.coordinates_of(flat, dims), choose(*wide), a.dense_shape)
+    return SparseTensor(indices, choose(*wide), a.dense_shape)
 
 
 @public("sparse.maximum")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorValue
 
 
@@ -34,8 +36,15 @@ def row_major_strides(dims: list[int]) -> np.ndarray:
     return np.cumprod([1, *dims[::-1]])[:-1][::-1].astype(np.int64)
 
 
+def can_flatten(dims: list[int]) -> bool:
+    """Whether positions in a dense tensor of these dimensions are single int64 numbers."""
+    return math.prod(dims) < 2**63
+
+
 def flat_positions(indices: Any, dims: list[int]) -> Tensor:
     """Positions as single numbers, in the order of the elements of the dense tensor."""
+    if not can_flatten(dims):
+        raise InvalidArgumentError.of(f"tf.sparse: the dense shape must have less than 2**63 elements; got {dims}")
     return primitives.Sum(indices * row_major_strides(dims), 1, False)
 
 

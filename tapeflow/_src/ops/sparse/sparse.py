@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.arrays.sorting import argsort
 from tapeflow._src.ops.sparse.coordinates import (
     as_sparse,
+    can_flatten,
     chosen_elements,
     coordinates_of,
     dims_of_sparse,
@@ -69,8 +71,12 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = as_sparse(sp_input, "reorder")
     if x.indices.shape[0] == 0:
         return x
-    flat = flat_positions(x.indices, dims_of_sparse(x))
-    order = primitives.TopKV2(flat, dynamic_dims(flat)[0], True, True)[1]
+    dims = dims_of_sparse(x)
+    if can_flatten(dims):
+        flat = flat_positions(x.indices, dims)
+        order = primitives.TopKV2(flat, dynamic_dims(flat)[0], True, True)[1]
+    else:
+        order = convert_to_tensor(np.lexsort(x.indices.numpy().T[::-1]))
     return SparseTensor(primitives.GatherV2(x.indices, order, 0, 0), take(x.values, order, 0), x.dense_shape)
 
 
@@ -98,21 +104,21 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     if _core.is_symbolic(x.dense_shape) or any(_core.is_symbolic(d) for d in nest.flatten(shape)):
         return _reshape_by_tensors(x, cast(convert_to_tensor(shape), int64))
     old, new = dims_of_sparse(x), dims_of(shape)
-    total = int(np.prod(old, dtype=np.int64))
+    total = math.prod(old)
     if new.count(-1) > 1:
         raise InvalidArgumentError.of(f"sparse.reshape: only one output dimension may be -1; got {new}")
     if -1 in new:
-        known = int(np.prod([d for d in new if d != -1], dtype=np.int64))
+        known = math.prod(d for d in new if d != -1)
         if not known or total % known:
             raise InvalidArgumentError.of(
                 f"sparse.reshape: Input to reshape is a SparseTensor with {total} dense values, but the "
                 f"requested shape requires a multiple of {known}",
             )
         new[new.index(-1)] = total // known
-    if int(np.prod(new, dtype=np.int64)) != total:
+    if math.prod(new) != total:
         raise InvalidArgumentError.of(
             f"sparse.reshape: Input to reshape is a tensor with {total} dense values, but the requested shape "
-            f"has {int(np.prod(new, dtype=np.int64))}",
+            f"has {math.prod(new)}",
         )
     return SparseTensor(coordinates_of(flat_positions(x.indices, old), new), x.values, new)
 
