@@ -86,7 +86,7 @@ class ConcreteFunction(_core.FunctionBase):
         if not unfit:
             leaves = nest.flatten([args, kwargs])
             self._call_cache.add(
-                args, kwargs, leaves, list(tensors), self.graph, self.structured_outputs, self.pack, True
+                args, kwargs, leaves, list(tensors), self.graph, self.traced_result, self.pack, True
             )
         elif _core.is_tracing():  # the graph itself may take other shapes, but what is traced relies on this one
             own, wanted = TensorSpec(unfit[0][0].shape, unfit[0][0].dtype), unfit[0][1]
@@ -184,8 +184,15 @@ class ConcreteFunction(_core.FunctionBase):
         leaves = [next(found) if leaf is True else for_none for leaf in self._leaves]
         return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
+    output_specs: Any = None  # of the result of a saved function, as the file names them
+
     @property
     def structured_outputs(self) -> Any:
+        """The result with the graph's tensors in it; of a loaded function, with specifications."""
+        return self.traced_result if self.output_specs is None else self.output_specs
+
+    @property
+    def traced_result(self) -> Any:
         """The result with the graph's tensors in it."""
         return self._structured(self.graph.outputs)
 

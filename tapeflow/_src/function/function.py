@@ -133,7 +133,7 @@ class Function(_core.FunctionBase):
                 raise error.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from error.__cause__
             raise
         self._traces.call_cache.add(
-            args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.structured_outputs, concrete.pack,
+            args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.traced_result, concrete.pack,
             self.input_signature is not None,
         )  # fmt: skip
         return concrete.call_flat(call.tensors)

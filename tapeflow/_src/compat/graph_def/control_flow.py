@@ -10,10 +10,12 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.compat.graph_def.optionals import give_optionals, run_with_optionals
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
+from tapeflow._src.compat.graph_def.variants import with_known_parts
 from tapeflow._src.control_flow.branches import cond, switch_case
 from tapeflow._src.control_flow.loops import while_loop
 from tapeflow._src.io.protos.tensor_messages import tensor_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types import nest
 
 
 def is_resource(value: Any) -> bool:
@@ -161,8 +163,10 @@ def _while(step: Step, values: list[Any], context: Context) -> Any:
         step_body = iterate
         iterate = lambda *state: [*step_body(), *state]  # noqa: E731
     else:
+        start = with_known_parts(start, iterate)
         shapes = step.attributes.get("output_shapes") or []
-        invariants = [_invariant(x, shapes[i : i + 1]) for i, x in enumerate(values) if travels[i]]
+        places = [i for i, moves in enumerate(travels) if moves]
+        invariants = [_invariant(x, shapes[i : i + 1]) for i, x in zip(places, start)]
         return complete(while_loop(holds, iterate, start, invariants))
     return complete(while_loop(holds, iterate, start))
 
@@ -170,7 +174,7 @@ def _while(step: Step, values: list[Any], context: Context) -> Any:
 def _invariant(value: Any, shape: list[Any]) -> Any:
     """The shape that a loop variable keeps: what the node says, if it covers the first value."""
     if not isinstance(value, _core.Tensor):
-        return None
+        return nest.map_structure(lambda leaf: leaf.shape if isinstance(leaf, _core.Tensor) else None, value)
     covers = shape and (
         shape[0].rank is None
         or (shape[0].rank == value.shape.rank and all(a is None or a == b for a, b in zip(shape[0], value.shape)))

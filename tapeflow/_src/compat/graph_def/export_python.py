@@ -59,6 +59,9 @@ def _table(n: ExportedNode, call: TableCall) -> Any:
             return _number(n, call, table)
         case "size":
             return e.one("LookupTableSizeV2", table, controls=n.writer.effects)
+        case "export":
+            keys = call.resource.key_dtype
+            return e.node("LookupTableExportV2", table, Tkeys=keys, Tvalues=values, controls=n.writer.effects)
         case "insert":
             n.act("LookupTableInsertV2", table, n[0], n[1])
             return [e.constant(True)] * n.count

@@ -7,4 +7,5 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401
     resources,
     tensor_arrays,
     tensor_lists,
+    variants,
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
+from tapeflow._src.compat.graph_def.variants import VariantList, is_variant_list
 from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.uneven_list import UnevenRows
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -36,11 +37,15 @@ def _list(dtype: Any, size: Any, shape: TensorShape, grows: bool) -> TensorArray
 
 @handles("EmptyTensorList")
 def _empty(step: Step, values: list[Any], context: Context) -> Any:
+    if step.attributes["element_dtype"].name == "variant":
+        return [VariantList(convert_to_tensor(0), [])]
     return [_list(step.attributes["element_dtype"], 0, _shape(values[0]), True)]
 
 
 @handles("TensorListReserve")
 def _reserve(step: Step, values: list[Any], context: Context) -> Any:
+    if step.attributes["element_dtype"].name == "variant":
+        return [VariantList(values[1], [])]
     count = _known(values[1])
     size, grows = values[1] if count is None else count, context.library.lists_grow
     return [_list(step.attributes["element_dtype"], size, _shape(values[0]), grows)]
@@ -49,11 +54,15 @@ def _reserve(step: Step, values: list[Any], context: Context) -> Any:
 @handles("TensorListFromTensor")
 def _from_tensor(step: Step, values: list[Any], context: Context) -> Any:
     tensor, shape = values
+    if is_variant_list(tensor):
+        return [tensor]
     return [_list(tensor.dtype, 0, _shape(shape), True).unstack(tensor)]
 
 
 @handles("TensorListStack")
 def _stack(step: Step, values: list[Any], context: Context) -> Any:
+    if is_variant_list(values[0]):
+        return [values[0]]
     tensor = values[0].stack()
     shape, count = _shape(values[1]), step.attributes.get("num_elements", -1)
     if shape.rank is not None and tensor.shape.rank in (None, shape.rank + 1):
@@ -64,6 +73,8 @@ def _stack(step: Step, values: list[Any], context: Context) -> Any:
 @handles("TensorListGetItem")
 def _get(step: Step, values: list[Any], context: Context) -> Any:
     array, index, shape = values
+    if is_variant_list(array):
+        return [array.element(index)]
     tensor = array.read(index)
     known = _shape(shape)
     if known.rank is not None and _core.is_symbolic(tensor) and tensor.shape.rank in (None, known.rank):
@@ -74,17 +85,17 @@ def _get(step: Step, values: list[Any], context: Context) -> Any:
 @handles("TensorListSetItem")
 def _set(step: Step, values: list[Any], context: Context) -> Any:
     array, index, item = values
-    return [array.write(index, item)]
+    return [array.with_element(index, item) if isinstance(array, VariantList) else array.write(index, item)]
 
 
 @handles("TensorListLength")
 def _length(step: Step, values: list[Any], context: Context) -> Any:
-    return [values[0].size()]
+    return [values[0].count() if is_variant_list(values[0]) else values[0].size()]
 
 
 @handles("TensorListElementShape")
 def _element_shape(step: Step, values: list[Any], context: Context) -> Any:
-    shape = values[0].element_shape
+    shape = TensorShape([]) if is_variant_list(values[0]) else values[0].element_shape
     numbers: Any = -1 if shape.rank is None else [-1 if n is None else n for n in shape.as_list()]
     return [convert_to_tensor(np.asarray(numbers, step.attributes["shape_type"].as_numpy_dtype))]
 

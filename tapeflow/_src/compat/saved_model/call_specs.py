@@ -37,7 +37,7 @@ class SignatureOutput(NamedTuple):
 
 def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, SignatureOutput]:
     """The results of a signature, by name."""
-    result = concrete.structured_outputs
+    result = concrete.traced_result
     if isinstance(result, dict):
         named = dict(result)
     else:

@@ -52,6 +52,7 @@ class RestoredTrace:
         count = len(found.signature.tensor_specs)
         found.graph.input_names = (self.input_names or names)[:count]
         found.name = self.name.encode()
+        found.output_specs = self.output
         return found
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

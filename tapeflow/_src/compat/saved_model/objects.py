@@ -7,11 +7,12 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.saved_model import revived_types
-from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
+from tapeflow._src.compat.saved_model.loading import Asset, LoadedObject, SignatureMap
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
+from tapeflow._src.module import Module
 from tapeflow._src.ops.lookup.tables import LookupInterface
 from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, slots_of, variable_of
 from tapeflow._src.types.identity import ObjectIdentityDictionary
@@ -46,15 +47,24 @@ def held_by(thing: Any, cache: Any) -> dict[str, Any]:
         found = dict(thing._trackable_children("savedmodel", cache=cache))
     else:
         found = dict(children_of(thing))
+    empty: dict[str, Any] = {}
     if isinstance(thing, list | tuple):
         found = {str(i): child for i, child in enumerate(thing) if _is_saved(child)}
     elif isinstance(thing, Mapping):
         found = {key: child for key, child in thing.items() if isinstance(key, str) and _is_saved(child)}
     else:
-        more = {k: v for k, v in getattr(thing, "__dict__", {}).items() if isinstance(v, Asset | LookupInterface)}
+        attributes = getattr(thing, "__dict__", {})
+        more = {k: v for k, v in attributes.items() if isinstance(v, Asset | LookupInterface)}
         found = {**found, **more, **functions_of(thing)}
+        if isinstance(thing, Module | LoadedObject):  # TensorFlow's keep also lists and dictionaries without objects
+            empty = {k: v for k, v in attributes.items() if isinstance(v, list | dict) and not _is_internal(k)}
+            found = {**empty, **found}
     found.pop("signatures", None)
-    return {name: child for name, child in found.items() if _is_saved(child)}
+    return {name: child for name, child in found.items() if _is_saved(child) or name in empty}
+
+
+def _is_internal(name: str) -> bool:
+    return name.startswith("_self_") or name == "signatures"
 
 
 def _is_saved(thing: Any) -> bool:

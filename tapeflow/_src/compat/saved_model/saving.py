@@ -12,6 +12,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import graphs  # noqa: F401  register rules
+from tapeflow._src.compat.graph_def.attributes import attribute_message
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
 from tapeflow._src.compat.saved_model.call_specs import (
@@ -151,7 +152,7 @@ class SavedModelWriter:
         saved.bound_inputs.extend(self._bound_number(thing, graph.name) for thing in bound)
         try:
             saved.canonicalized_input_signature.CopyFrom(encode(_structure_of_arguments(concrete)))
-            output = nest.map_structure(_spec_of, concrete.structured_outputs)
+            output = nest.map_structure(_spec_of, concrete.traced_result)
             saved.output_signature.CopyFrom(encode(output))
         except TypeError as error:
             raise ValueError(f"saved_model.save: the signature of {graph.name} cannot be written: {error}") from None
@@ -280,13 +281,14 @@ class SavedModelWriter:
         ]
         data = _DataWithResources(([*(given[n] for n in order), *extra], {}, [], [], []), resources)
         dtypes = [tensor.dtype for tensor in concrete.graph.outputs]
+        shapes = _output_shapes(concrete.graph.outputs)
 
         def call(w: GraphWriter) -> list[Ref]:
             e = w.emitter
             tensors = [w.value(i) for i in range(len(specs) + len(captured))]
             held = [w.resource(x) for x in resources]
             w.stateful = True
-            results = e.node("StatefulPartitionedCall", [*tensors, *held], f=name, Tout=dtypes)
+            results = e.node("StatefulPartitionedCall", [*tensors, *held], f=name, Tout=dtypes, _output_shapes=shapes)
             w.effects.append(e.nodes[-1].name)
             return [e.one("Identity", results[place]) for n in output_order for place in outputs[n].places]
 
@@ -322,8 +324,12 @@ class SavedModelWriter:
             given.append(self._top.one("Placeholder", dtype=specs[n].dtype, shape=specs[n].shape))
             _tensor_info(definition.inputs[n], given[-1], specs[n])
         given += [self._top_value(thing) for thing in bound]
-        dtypes = [tensor.dtype for n in output_order for tensor in outputs[n].tensors]
-        results = iter(self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes))
+        tensors = [tensor for n in output_order for tensor in outputs[n].tensors]
+        shapes = _output_shapes(tensors)
+        dtypes = [tensor.dtype for tensor in tensors]
+        results = iter(
+            self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes, _output_shapes=shapes)
+        )
         for n in output_order:
             value, tensors, _ = outputs[n]
             info = definition.outputs[n]
@@ -550,6 +556,11 @@ def _named_spec(name: str, value: Any) -> Any:
     if isinstance(value, CompositeTensor):
         return type_spec_from_value(value)
     return TensorSpec(value.shape, value.dtype, name)
+
+
+def _output_shapes(tensors: list[Any]) -> Any:
+    """The attribute that says which shapes a call gives: TensorFlow does not infer them."""
+    return attribute_message("list(shape)", [tensor.shape for tensor in tensors])
 
 
 def _tensor_info(info: Any, ref: Ref, spec: Any) -> None:

@@ -384,7 +384,7 @@ class _ChangingTable(LookupInterface):
             return [keys, _filled(values, self._value_dtype, [len(pairs), *inner])]
 
         specs = [(self._key_dtype, [None, *self._key_shape]), (self._value_dtype, [None, *inner])]
-        keys, values = host_call(run, [], specs, reads=True)
+        keys, values = host_call(_WithCall(run, TableCall(self, "export")), [], specs, reads=True)
         return keys, values
 
 
