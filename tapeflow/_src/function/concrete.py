@@ -85,9 +85,7 @@ class ConcreteFunction(_core.FunctionBase):
         ]
         if not unfit:
             leaves = nest.flatten([args, kwargs])
-            self._call_cache.add(
-                args, kwargs, leaves, list(tensors), self.graph, self.traced_result, self.pack, True
-            )
+            self._call_cache.add(args, kwargs, leaves, list(tensors), self.graph, self.traced_result, self.pack, True)
         elif _core.is_tracing():  # the graph itself may take other shapes, but what is traced relies on this one
             own, wanted = TensorSpec(unfit[0][0].shape, unfit[0][0].dtype), unfit[0][1]
             raise TypeError(self._failure(f"Can not cast {own!r} to {wanted!r}", args, kwargs))

@@ -268,3 +268,42 @@ def test_partitioned_variables_are_joined(tmp_path):
         signature = tf.compat.v1.saved_model.load(session, ["serve"], str(folder)).signature_def["serving_default"]
         y = session.run(signature.outputs["y"].name, {signature.inputs["x"].name: expected["x"]})
     close(y, expected["y"])
+
+
+def test_loops_over_the_rows_of_ragged_and_sparse_tensors(tmp_path):
+    folder, expected = unpacked("variants", tmp_path)
+    module = tf.saved_model.load(folder)
+    rows = tf.ragged.constant([[1.0, 2.0], [3.0], [], [4.0, 5.0, 6.0]])
+    flat = rows.flat_values
+    with tf.GradientTape() as tape:
+        tape.watch(flat)
+        sums = module.sums(rows.with_flat_values(flat))
+    close(sums, expected["sums"])
+    close(tape.gradient(sums, flat), 2 * flat)
+    doubled = module.doubled(rows)
+    close(doubled.flat_values, expected["doubled"])
+    np.testing.assert_array_equal(doubled.row_splits, expected["doubled_splits"])
+    sines = module.sines(tf.ragged.constant([[[1.0, 2.0], [3.0]], [], [[4.0, 5.0, 6.0]]]))
+    close(sines.flat_values, expected["sines"])
+    for splits, name in zip(sines.nested_row_splits, ("sines_outer", "sines_inner")):
+        np.testing.assert_array_equal(splits, expected[name])
+    np.testing.assert_array_equal(module.ranges([2, 0, 3]).to_tensor(-1), expected["ranges"])
+    sparse = tf.sparse.from_dense([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0]])
+    close(module.sparse(sparse), expected["sparse"])
+
+
+def test_a_signature_says_what_it_gives(tmp_path):
+    folder, _ = unpacked("mlp", tmp_path)
+    signature = tf.saved_model.load(folder).signatures["serving_default"]
+    (spec,) = signature.structured_outputs.values()
+    assert isinstance(spec, tf.TensorSpec) and spec.name in signature.structured_outputs
+
+
+def test_a_model_in_text_that_lists_its_operations(tmp_path):
+    folder, _ = unpacked("mlp", tmp_path)
+    model = messages.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    model.meta_graphs[0].meta_info_def.stripped_op_list.op.add(name="MatMul", summary="a product")
+    model.meta_graphs[0].graph_def.debug_info.files.append("model.py")
+    (folder / "saved_model.pbtxt").write_text(str(model))
+    (folder / "saved_model.pb").unlink()
+    assert "serving_default" in tf.saved_model.load(folder).signatures

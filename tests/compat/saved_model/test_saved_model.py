@@ -472,3 +472,33 @@ def test_a_trace_that_reads_an_iterator_stays_behind(tmp_path):
     module.adapt(iter(tf.data.Dataset.from_tensors(tf.constant([1.0, 2.0]))))
     tf.saved_model.save(module, str(tmp_path))
     assert tf.saved_model.load(str(tmp_path)).scaled(2.0).numpy() == 6.0
+
+
+def test_containers_without_objects_come_back_empty(tmp_path):
+    module = tf.Module()
+    module.parts, module.by_name, module.words = [], {}, ["a", "b"]
+    module.v = tf.Variable(1.0)
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert (loaded.parts, loaded.by_name, loaded.words) == ([], {}, [])
+
+
+def test_a_function_that_exports_a_table(tmp_path):
+    module = tf.Module()
+    module.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [-1.0, -2.0])
+    module.table.insert(["q"], [[1.0, 2.0]])
+    module.content = tf.function(module.table.export, input_signature=[])
+    tf.saved_model.save(module, tmp_path)
+    keys, values = tf.saved_model.load(tmp_path).content()
+    assert keys.numpy().tolist() == [b"q"] and values.numpy().tolist() == [[1.0, 2.0]]
+
+
+def test_calls_of_signatures_say_their_shapes(tmp_path):
+    module = tf.Module()
+    module.double = tf.function(lambda x: x * 2.0, input_signature=[tf.TensorSpec([None, 3])])
+    tf.saved_model.save(module, tmp_path, signatures=module.double)
+    graph = messages.SavedModel.FromString((tmp_path / "saved_model.pb").read_bytes()).meta_graphs[0].graph_def
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    calls = [node for node in nodes if node.op == "StatefulPartitionedCall"]
+    shapes = [[d.size for d in call.attr["_output_shapes"].list.shape[0].dim] for call in calls]
+    assert shapes == [[-1, 3], [-1, 3]]

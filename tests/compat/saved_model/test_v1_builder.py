@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.io.protos import messages
 
 v1 = tf.compat.v1
 
@@ -80,3 +81,21 @@ def test_signatures_of_other_kinds():
             assert v1.saved_model.is_valid_signature(made)
         with pytest.raises(ValueError, match="must be of type string"):
             v1.saved_model.regression_signature_def(scores, scores)
+
+
+def test_outputs_of_loops_keep_their_names(tmp_path):
+    """A signature names tensors as the graph in the file does."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [3], "x")
+        factor = v1.placeholder_with_default(2.0, [], "factor")
+        _, y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + x), (tf.constant(0), x))
+        v1.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"y": y, "z": y * factor})
+    content = (tmp_path / "m" / "saved_model.pb").read_bytes()
+    (meta,) = messages.SavedModel.FromString(content).meta_graphs
+    node_by_name = {node.name: node for node in meta.graph_def.node}
+    name, _, place = meta.signature_def["serving_default"].outputs["y"].name.partition(":")
+    assert node_by_name[name].attr["T"].list.type[int(place)] == tf.float32.as_datatype_enum
+    assert node_by_name["factor"].attr["dtype"].type == tf.float32.as_datatype_enum
+    loaded = tf.saved_model.load(tmp_path / "m").signatures["serving_default"]
+    found = loaded(x=tf.ones([3]))
+    assert found["y"].numpy().tolist() == [4.0] * 3 and found["z"].numpy().tolist() == [8.0] * 3

@@ -74,3 +74,26 @@ def test_a_gradient_of_rows_can_be_summarised():
         (rows,) = tf.gradients(tf.gather(table, [1, 1]), table)
         summary = v1.Summary.FromString(session.run(v1.summary.histogram("rows", rows)))
         assert summary.value[0].histo.sum == 4.0
+
+
+def test_summaries_are_operations_of_a_graph():
+    """They are written under TensorFlow's names, and graphs that hold them can be read."""
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2], "x")
+        v1.summary.scalar("s", tf.reduce_sum(x))
+        v1.summary.histogram("h", x)
+        v1.summary.audio("a", tf.reshape(x, [1, 2, 1]), 8000)
+        v1.summary.text("t", tf.constant("hello"))
+        v1.summary.merge_all()
+        definition = graph.as_graph_def()
+    ops = {node.op for node in definition.node}
+    assert {"ScalarSummary", "HistogramSummary", "AudioSummaryV2", "TensorSummaryV2", "MergeSummary"} <= ops
+    with tf.Graph().as_default(), v1.Session() as session:
+        (merged,) = tf.import_graph_def(definition, return_elements=["Merge/MergeSummary:0"], name="")
+        values = v1.Summary.FromString(session.run(merged, {"x:0": [1.0, 2.0]})).value
+    assert [value.tag for value in values] == ["s", "h", "a/audio/0", "t"]
+    assert values[0].simple_value == 3.0 and values[2].audio.length_frames == 2
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Duplicate tag a"):
+        run(lambda: v1.summary.merge([tf.raw_ops.ScalarSummary(tags="a", values=x) for x in (1.0, 2.0)]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not the same shape"):
+        tf.raw_ops.ScalarSummary(tags="a", values=[1.0, 2.0])

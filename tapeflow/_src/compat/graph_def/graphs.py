@@ -37,6 +37,12 @@ def _placeholder(n: ExportedNode) -> Any:
     return n.e.one("Placeholder", dtype=dtype, shape=shape)
 
 
+@writes("PlaceholderWithDefault")
+def _placeholder_with_default(n: ExportedNode) -> Any:
+    dtype, shape = n.kind
+    return n.e.one("PlaceholderWithDefault", n[0], dtype=dtype, shape=shape)
+
+
 class NamedGraphWriter(GraphWriter):
     """Writes a graph of which every node has a name; what a node needs beside itself stands below its name.
 
@@ -86,6 +92,7 @@ class NamedGraphWriter(GraphWriter):
         finally:
             e.prefix = ""
         self.effects[:] = effects
+        results = self._in_order(results[: data[4]], start)
         node = next((n for n in reversed(e.nodes[start:]) if not results or n.name == results[0].node), None)
         if node is not None:
             old = node.name
@@ -94,6 +101,17 @@ class NamedGraphWriter(GraphWriter):
             node.input.extend(f"^{control}" for control in self._controls(data[6]) if f"^{control}" not in node.input)
         for place, ref in enumerate(results[: data[4]]):
             self.give(data[3] + place, ref._replace(shape=self.kind(data[3] + place)[1]))
+
+    def _in_order(self, results: list[Ref], start: int) -> list[Ref]:
+        """The outputs as those of one node in their order, so that `name:1` is the second one."""
+        new = {node.name for node in self.emitter.nodes[start:]}
+        first = results[0].node if results else ""
+        plain = all(ref.node == first and ref.flat_place == place for place, ref in enumerate(results))
+        if not results or (plain and first in new) or any(not ref.node or ref.node == "stream" for ref in results):
+            return results
+        if len(results) == 1:
+            return self.emitter.node("Identity", results[0])
+        return self.emitter.node("IdentityN", results)
 
     def _results(self, data: Any) -> list[Ref]:
         if data[0] == "Const":

@@ -90,7 +90,7 @@ def _set(step: Step, values: list[Any], context: Context) -> Any:
 
 @handles("TensorListLength")
 def _length(step: Step, values: list[Any], context: Context) -> Any:
-    return [values[0].count() if is_variant_list(values[0]) else values[0].size()]
+    return [values[0].row_count() if is_variant_list(values[0]) else values[0].size()]
 
 
 @handles("TensorListElementShape")

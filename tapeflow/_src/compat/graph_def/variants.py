@@ -40,7 +40,7 @@ class RaggedVariants(NamedTuple):
             return RaggedVariant([], row)
         return RaggedVariant(list(row.nested_row_lengths()), row.flat_values)
 
-    def count(self) -> Any:
+    def row_count(self) -> Any:
         """How many rows there are."""
         return primitives.Shape(self.splits[0], "int32")[0] - 1
 
@@ -59,7 +59,7 @@ class SparseVariants(NamedTuple):
         rows = primitives.GatherV2(self.indices, places, 0, 0)
         return SparseTensor(rows[:, 1:], primitives.GatherV2(self.values, places, 0, 0), self.shape[1:])
 
-    def count(self) -> Any:
+    def row_count(self) -> Any:
         """How many rows there are."""
         return cast(self.shape[0], "int32")
 
@@ -91,7 +91,7 @@ class VariantList(NamedTuple):
         """A list for variants of the same kind with nothing in it."""
         return VariantList(self.size, [_blank(p.dtype, self.size, p.element_shape.rank) for p in self.parts])
 
-    def count(self) -> Any:
+    def row_count(self) -> Any:
         """How many variants the list holds."""
         return self.size
 
@@ -121,7 +121,7 @@ def with_known_parts(values: list[Any], iterate: Any) -> list[Any]:
 def _shape(step: Step, values: list[Any], context: Context) -> Any:
     dtype = step.attributes["out_type"]
     if is_variant_list(values[0]):
-        return [cast(values[0].count(), dtype)[None]]
+        return [cast(values[0].row_count(), dtype)[None]]
     return [primitives.Shape(values[0], dtype)]
 
 

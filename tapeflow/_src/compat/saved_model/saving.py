@@ -327,9 +327,7 @@ class SavedModelWriter:
         tensors = [tensor for n in output_order for tensor in outputs[n].tensors]
         shapes = _output_shapes(tensors)
         dtypes = [tensor.dtype for tensor in tensors]
-        results = iter(
-            self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes, _output_shapes=shapes)
-        )
+        results = iter(self._top.node("StatefulPartitionedCall", given, f=wrapper, Tout=dtypes, _output_shapes=shapes))
         for n in output_order:
             value, tensors, _ = outputs[n]
             info = definition.outputs[n]

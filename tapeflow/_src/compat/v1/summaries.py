@@ -8,43 +8,28 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from tapeflow._src import _core
+from tapeflow._src.compat.raw_ops import summary_ops
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.io.codecs.png import write_png
 from tapeflow._src.io.protos import messages
-from tapeflow._src.io.protos.tensor_messages import tensor_message
 from tapeflow._src.io.records import read_records
 from tapeflow._src.io.tensorboard.event_files import SummaryWriter
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.types.dtypes import string
 from tapeflow._src.types.file_errors import file_name
 from tapeflow._src.variables import session_graph
 
 
-def _bytes_tensor(serialized: bytes) -> Any:
-    return convert_to_tensor(serialized, string)
-
-
-def _summary(
-    name: str, family: str | None, collections: Any, tensor: Any, values: Callable[[str, Any], list[Any]]
-) -> Any:
-    """The tensor of bytes for the values that a tensor has when the graph runs, under a name that is unique."""
+def _summary(name: str, family: str | None, collections: Any, summary: Callable[[str], Any]) -> Any:
+    """What an operation gives for a tag, under a name that is unique."""
     graph = session_graph()
     base = re.sub(r"[^-/\w.]", "_", name).lstrip("/")
     base = f"{family}/{base}" if family else base
     with nullcontext(f"{base}/") if graph is None else graph.name_scope(base) as scope:
         tag = scope.rstrip("/")
-    shown = f"{family}/{tag}" if family else tag
-
-    def run(value: Any) -> list[Any]:
-        return [_bytes_tensor(messages.Summary(value=values(shown, value)).SerializeToString())]
-
-    found = _named(host_call(run, [convert_to_tensor(tensor)], [(string, [])], reads=True)[0], tag)
+    found = _named(summary(f"{family}/{tag}" if family else tag), tag)
     keys = [GraphKeys.SUMMARIES] if collections is None else collections
     if graph is not None:
         graph.add_to_collections(keys, found)
@@ -68,44 +53,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
     0.5
     """
 
-    def values(tag: str, value: Any) -> list[Any]:
-        if value.shape.num_elements() != 1:
-            raise ValueError(f"tags and values are not the same shape: [] != {value.shape} (tag '{tag}')")
-        return [messages.Summary.Value(tag=tag, simple_value=float(value.numpy().reshape(())))]
-
-    return _summary(name, family, collections, tensor, values)
-
-
-def _limits() -> np.ndarray:
-    positive = [1e-12]
-    while positive[-1] < 1e20:
-        positive.append(positive[-1] * 1.1)
-    most = np.finfo(np.float64).max
-    return np.array([-most, *(-x for x in reversed(positive)), 0.0, *positive, most])
-
-
-_LIMITS = _limits()
-
-
-def _histogram_of(array: np.ndarray) -> Any:
-    """Buckets whose ends grow by a tenth; those next to each other that are empty are one."""
-    numbers = np.asarray(array, np.float64).reshape(-1)
-    if not np.isfinite(numbers).all():
-        raise ValueError("Nan in summary histogram" if np.isnan(numbers).any() else "Infinity in summary histogram")
-    counts = np.bincount(np.searchsorted(_LIMITS, numbers, side="right"), minlength=len(_LIMITS))
-    ends: list[Any] = []
-    sizes: list[Any] = []
-    for end, count in zip(_LIMITS, counts):
-        if count == 0 and sizes and sizes[-1] == 0:
-            ends[-1] = end
-        else:
-            ends.append(end)
-            sizes.append(float(count))
-    low, high = (numbers.min(), numbers.max()) if numbers.size else (_LIMITS[-1], _LIMITS[0])
-    return messages.HistogramProto(
-        min=float(low), max=float(high), num=float(numbers.size), sum=float(numbers.sum()),
-        sum_squares=float((numbers * numbers).sum()), bucket_limit=ends, bucket=sizes,
-    )  # fmt: skip
+    return _summary(name, family, collections, lambda tag: summary_ops.scalar_summary(tag, tensor))
 
 
 @public("compat.v1.summary.histogram")
@@ -117,27 +65,7 @@ def histogram(name: str, values: Any, collections: Any = None, family: str | Non
     >>> tf.compat.v1.Summary.FromString(text).value[0].histo.sum
     6.0
     """
-    return _summary(
-        name, family, collections, values,
-        lambda tag, value: [messages.Summary.Value(tag=tag, histo=_histogram_of(value.numpy()))],
-    )  # fmt: skip
-
-
-def _as_bytes(images: np.ndarray) -> np.ndarray:
-    """Floats scaled to integers from 0 to 255: as they are from 0 on, else around 127."""
-    if images.dtype == np.uint8:
-        return images
-    result = np.zeros(images.shape, np.uint8)
-    for index, image in enumerate(np.asarray(images, np.float64)):
-        known = image[np.isfinite(image)]
-        low, high = (known.min(), known.max()) if known.size else (0.0, 0.0)
-        if low < 0:
-            largest = max(abs(low), abs(high))
-            scaled = image * (127.0 / largest if largest > 1e-6 else 0.0) + 128.0
-        else:
-            scaled = image * (255.0 / high if high > 1e-6 else 0.0)
-        result[index] = np.nan_to_num(scaled).astype(np.uint8)
-    return result
+    return _summary(name, family, collections, lambda tag: summary_ops.histogram_summary(tag, values))
 
 
 @public("compat.v1.summary.image")
@@ -150,19 +78,23 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
     4
     """
 
-    def values(tag: str, value: Any) -> list[Any]:
-        images = _as_bytes(value.numpy()[:max_outputs])
-        found = []
-        for index, image in enumerate(images):
-            own = f"{tag}/image" if max_outputs == 1 else f"{tag}/image/{index}"
-            file = messages.Summary.Image(
-                height=image.shape[0], width=image.shape[1], colorspace=image.shape[2],
-                encoded_image_string=write_png(image, -1),
-            )  # fmt: skip
-            found.append(messages.Summary.Value(tag=own, image=file))
-        return found
+    return _summary(name, family, collections, lambda tag: summary_ops.image_summary(tag, tensor, max_outputs))
 
-    return _summary(name, family, collections, tensor, values)
+
+@public("compat.v1.summary.audio")
+def audio(
+    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None
+) -> Any:
+    """The first sounds of a batch (k, frames, channels), as the bytes that a `FileWriter` takes.
+
+    >>> with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+    ...     text = session.run(tf.compat.v1.summary.audio("sound", tf.zeros([1, 4, 2]), 16000))
+    >>> tf.compat.v1.Summary.FromString(text).value[0].audio.length_frames
+    4
+    """
+    return _summary(
+        name, family, collections, lambda tag: summary_ops.audio_summary(tag, tensor, sample_rate, max_outputs)
+    )
 
 
 @public("compat.v1.summary.text")
@@ -208,10 +140,8 @@ def tensor_summary(
     if display_name:
         metadata.display_name = display_name
 
-    def values(tag: str, value: Any) -> list[Any]:
-        return [messages.Summary.Value(tag=tag, tensor=tensor_message(value), metadata=metadata)]
-
-    return _summary(name, family, collections, tensor, values)
+    about = metadata.SerializeToString()
+    return _summary(name, family, collections, lambda tag: summary_ops.tensor_summary(tag, tensor, about))
 
 
 @public("compat.v1.summary.merge")
@@ -229,10 +159,7 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Any:
             "Merging tf.summary.* ops is not compatible with eager execution. Use tf.contrib.summary instead."
         )
 
-    def run(*parts: Any) -> list[Any]:
-        return [_bytes_tensor(b"".join(part.numpy() for part in parts))]
-
-    found = host_call(run, [convert_to_tensor(x) for x in inputs], [(string, [])], reads=True)[0]
+    found = summary_ops.merge_summary(inputs)
     graph = get_default_graph()
     _named(found, f"{graph.unique_name(name or 'Merge')}/MergeSummary")
     graph.add_to_collections(collections or [], found)

@@ -56,6 +56,8 @@ message OpDef
   4 attr OpDef.AttrDef*; 8 deprecation OpDeprecation; 5 summary string; 6 description string;
   18 is_commutative bool; 16 is_aggregate bool; 17 is_stateful bool; 19 allows_uninitialized_input bool;
   21 is_distributed_communication bool
+message OpList
+  1 op OpDef*
 message OpDef.ArgDef
   1 name string; 2 description string; 3 type enum DataType; 4 type_attr string; 5 number_attr string;
   6 type_list_attr string; 7 handle_data ResourceHandleProto.DtypeAndShape*; 16 is_ref bool;
@@ -85,7 +87,16 @@ message DeviceAttributes
 message VersionDef
   1 producer int32; 2 min_consumer int32; 3 bad_consumers int32*
 message GraphDef
-  1 node NodeDef*; 4 versions VersionDef; 3 version int32; 2 library FunctionDefLibrary
+  1 node NodeDef*; 4 versions VersionDef; 3 version int32; 2 library FunctionDefLibrary;
+  5 debug_info GraphDebugInfo
+message GraphDebugInfo
+  1 files string*; 4 frames_by_id map fixed64 GraphDebugInfo.FileLineCol;
+  6 traces_by_id map fixed64 GraphDebugInfo.StackTrace; 2 traces map string GraphDebugInfo.StackTrace;
+  5 name_to_trace_id map string fixed64
+message GraphDebugInfo.FileLineCol
+  1 file_index int32; 2 line int32; 3 col int32; 4 func string; 5 code string
+message GraphDebugInfo.StackTrace
+  1 file_line_cols GraphDebugInfo.FileLineCol*; 2 frame_id fixed64*
 enum VariableSynchronization
   VARIABLE_SYNCHRONIZATION_AUTO=0 VARIABLE_SYNCHRONIZATION_NONE=1 VARIABLE_SYNCHRONIZATION_ON_WRITE=2
   VARIABLE_SYNCHRONIZATION_ON_READ=3
@@ -192,8 +203,9 @@ message MetaGraphDef
   4 collection_def map string CollectionDef; 5 signature_def map string SignatureDef;
   6 asset_file_def AssetFileDef*; 7 object_graph_def SavedObjectGraph
 message MetaGraphDef.MetaInfoDef
-  1 meta_graph_version string; 3 any_info google.protobuf.Any; 4 tags string*; 5 tensorflow_version string;
-  6 tensorflow_git_version string; 7 stripped_default_attrs bool; 8 function_aliases map string string
+  1 meta_graph_version string; 2 stripped_op_list OpList; 3 any_info google.protobuf.Any; 4 tags string*;
+  5 tensorflow_version string; 6 tensorflow_git_version string; 7 stripped_default_attrs bool;
+  8 function_aliases map string string
 message CollectionDef
   1 node_list CollectionDef.NodeList of kind; 2 bytes_list CollectionDef.BytesList of kind;
   3 int64_list CollectionDef.Int64List of kind; 4 float_list CollectionDef.FloatList of kind;
@@ -248,8 +260,17 @@ message Summary.Value
   5 histo HistogramProto of value; 6 audio Summary.Audio of value; 8 tensor TensorProto of value
 message Event
   1 wall_time double; 2 step int64; 3 file_version string of what; 4 graph_def bytes of what;
-  5 summary Summary of what; 8 tagged_run_metadata TaggedRunMetadata of what; 9 meta_graph_def bytes of what;
+  5 summary Summary of what; 6 log_message LogMessage of what; 7 session_log SessionLog of what;
+  8 tagged_run_metadata TaggedRunMetadata of what; 9 meta_graph_def bytes of what;
   10 source_metadata SourceMetadata
+message LogMessage
+  1 level enum LogMessage.Level; 2 message string
+enum LogMessage.Level
+  UNKNOWN=0 DEBUGGING=10 INFO=20 WARN=30 ERROR=40 FATAL=50
+message SessionLog
+  1 status enum SessionLog.SessionStatus; 2 checkpoint_path string; 3 msg string
+enum SessionLog.SessionStatus
+  STATUS_UNSPECIFIED=0 START=1 STOP=2 CHECKPOINT=3
 message SourceMetadata
   1 writer string
 message XSpace
