@@ -108,6 +108,19 @@ PyObject* times(PyObject* self, PyObject* message) {
   return PyErr_Occurred() ? nullptr : PyLong_FromUnsignedLongLong(window_of(self).times(number));
 }
 
+// uninitialized(dtype, n) -> a vector whose elements are to be written by what receives a message
+PyObject* uninitialized(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "uninitialized takes a dtype and a number of elements");
+  const long long count = PyLong_AsLongLong(args[1]);
+  if (PyErr_Occurred()) return nullptr;
+  return guarded([&] { return wrap(Tensor::allocate(dtype_from(args[0]), Shape({count}))); });
+}
+
+PyMethodDef functions[] = {
+    {"uninitialized", method(uninitialized), METH_FASTCALL, "A vector whose elements are not set."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMethodDef methods[] = {
     {"start", method(start), METH_FASTCALL, "Starts to add tensors of one dtype over all ranks."},
     {"finish", method(finish), METH_FASTCALL, "The sums; None if time is up; False if the ranks disagree."},
@@ -129,6 +142,7 @@ PyType_Spec spec = {"tapeflow._src._core.SharedWindow", sizeof(WindowObject), 0,
 void add_shared_window_type(PyObject* module) {
   Ref type = checked(PyType_FromSpec(&spec));
   if (PyModule_AddObjectRef(module, "SharedWindow", type.get()) < 0) throw_python_error();
+  if (PyModule_AddFunctions(module, functions) < 0) throw_python_error();
 }
 
 }  // namespace tapeflow::python

@@ -1,4 +1,4 @@
-// `_core.SharedWindow`: the shared memory of the processes of one machine, for Python.
+// `_core.SharedWindow`: the shared memory of the processes of one machine, for Python; and memory for messages.
 #pragma once
 #include "python/common.h"
 

@@ -42,7 +42,9 @@ def test_collectives_and_their_derivatives(how):
         assert float(values["tangent"]) == 2 * 1.0 + 2 * 2.0
 
 
-@pytest.mark.parametrize(("how", "workers"), [("shared memory", 2), ("shared memory", 4), ("messages", 2)])
+@pytest.mark.parametrize(
+    ("how", "workers"), [("shared memory", 2), ("shared memory", 4), ("messages", 2), ("messages", 3), ("messages", 4)]
+)
 def test_sums_of_all_sizes(how, workers):
     done = launch.run("sums", workers=workers, TAPEFLOW_COLLECTIVES=how)
     assert done.code == 0, done.err
@@ -136,6 +138,9 @@ def test_faults_end_the_program(how, code, texts):
         ("order", ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_gather"]),
         ("late", ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at"]),
         ("ended", ["ranks [1] have ended their program", "rank 1 has ended its program"]),
+        ("stop", ["ranks [1] did not come", "rank 0 waits in all_reduce(SUM) of float32[2] at", "failures.py:"]),
+        ("variables", ["rank 0: all_reduce", "rank 1: broadcast of the initial value of variable w1:0, of float32[]"]),
+        ("path", ["rank 0: all_reduce(SUM) of float32[2]", "rank 1: all_reduce(SUM) of float32[2], float32[3]"]),
     ],
 )
 def test_faults_between_machines(how, texts):
@@ -143,6 +148,13 @@ def test_faults_between_machines(how, texts):
     assert done.code == 1
     for text in texts:
         assert text in done.err, done.err
+
+
+def test_a_rank_that_stops_while_data_travel():
+    variables = {"TAPEFLOW_COLLECTIVE_TIMEOUT": "2", "TAPEFLOW_COLLECTIVES": "messages"}
+    done = launch.run("failures", "stop in data", **variables)
+    assert done.code == 1
+    assert "all_reduce(SUM) of float32[5000000], in its step" in done.err and "did not finish in" in done.err, done.err
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import os
 import signal
 import sys
+import threading
 import time
 
 import tensorflow as tf
 
 how = sys.argv[1]
+replica = tf.distribute.get_replica_context
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank = strategy.cluster_resolver.task_id
 strategy.reduce("SUM", tf.ones([2]), axis=None)
@@ -22,6 +24,8 @@ if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     if how == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
+    if how == "stop in data":
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGSTOP)).start()
     if how == "late":
         time.sleep(60)
     if how == "ended":
@@ -30,6 +34,11 @@ if how == "shape":
     strategy.reduce("SUM", tf.ones([2 + rank]), axis=None)
 elif how == "order" and rank:
     strategy.gather(tf.ones([2]), axis=0)
+elif how == "path" and rank:
+    tf.function(lambda: strategy.run(lambda: replica().all_reduce("SUM", [tf.ones([2]), tf.ones([3])])))()
+elif how == "stop in data":
+    for _ in range(1000):
+        strategy.reduce("SUM", tf.ones([5_000_000]), axis=None)
 elif how == "variables":
     with strategy.scope():
         made = [tf.Variable(0.0, name=f"w{number}") for number in range(1 + rank)]
