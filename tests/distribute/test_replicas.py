@@ -182,6 +182,28 @@ def test_checkpoints_hold_merged_values(pair, tmp_path, aggregation):
             assert float(w.read_value()) == expected  # whatever the number of replicas is
 
 
+def test_what_strategies_do_not_take(pair):
+    with pytest.raises(ValueError, match=r"`NONE` variable synchronization mode .* for variable: v"), pair.scope():
+        tf.Variable(1.0, synchronization=tf.VariableSynchronization.NONE, name="v")
+    rows = pair.run(lambda: tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]), tf.constant([3, 2])))
+    with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
+        pair.gather(rows, axis=0)
+    with pytest.raises(RuntimeError, match=r"Strategy\.gather method requires cross-replica context, use get_replica"):
+        pair.run(lambda: pair.gather(tf.ones([1]), axis=0))
+    for size, error, text in (
+        (2.5, TypeError, "must be an integer"),
+        (-1, tf.errors.InvalidArgumentError, "must be non-negative"),
+        ([1, 2], ValueError, "must be scalar"),
+    ):
+        with pytest.raises(error, match=f"global_batch_size {text}"):
+            tf.nn.compute_average_loss([1.0], global_batch_size=size)
+
+
+def test_a_central_storage_has_one_replica(processors):
+    assert tf.distribute.experimental.CentralStorageStrategy().num_replicas_in_sync == 1
+    assert tf.distribute.MirroredStrategy().num_replicas_in_sync == 2
+
+
 def test_variables_of_no_strategy_are_refused(pair):
     outside = tf.Variable(1.0, name="outside")
     for update in (pair.extended.update, lambda *args: pair.run(pair.extended.update, args)):
@@ -308,6 +330,11 @@ def test_random_streams_differ_between_replicas(pair):
     first, second = parts(pair.run(lambda: generator.normal([2])))
     np.testing.assert_allclose(first, [-0.8793044686317444, 1.468078851699829], rtol=1e-6)  # TensorFlow's numbers
     np.testing.assert_allclose(second, [0.020661573857069016, 1.9473345279693604], rtol=1e-6)
+    generator.reset_from_seed(1)
+    alone = tf.random.Generator.from_seed(1)
+    np.testing.assert_array_equal(generator.normal([2]), alone.normal([2]))  # outside of replicas
+    with pair.scope():
+        np.testing.assert_array_equal(generator.normal([2]), alone.normal([2]))
 
 
 def test_batches_of_functions(pair):
@@ -335,6 +362,25 @@ def test_batches_of_ragged_and_sparse_rows(pair):
         pair.experimental_distribute_dataset(tf.data.Dataset.range(4))
     distributed = pair.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
     assert isinstance(iter(distributed), tf.distribute.DistributedIterator) and distributed.cardinality == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "last"),
+    [("OFF", [[8, 9], []]), ("FILE", [[8, 9], []]), ("DATA", [[8], [9]]), ("AUTO", [[8], [9]])],
+)
+def test_the_last_batch(pair, policy, last):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+    dataset = tf.data.Dataset.range(10).batch(4).map(lambda x: x).prefetch(1).with_options(options)
+    made = pair.experimental_distribute_dataset(dataset)
+    assert [parts(batch) for batch in made] == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], last]  # as in TensorFlow
+
+
+def test_sizes_for_workers():
+    from tapeflow._src.distribute.shards import sizes_for_worker
+
+    assert [sizes_for_worker(7, 2, 2, rank) for rank in range(2)] == [[2, 2, 2, 1], [2, 1, 2, 2]]
+    assert sizes_for_worker(1, 1, 2, 0) == [1, 0]
 
 
 def test_files_are_sharded(tmp_path):

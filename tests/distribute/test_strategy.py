@@ -89,6 +89,13 @@ def test_chosen_strategy():
     assert not tf.distribute.has_strategy()
 
 
+def test_values_of_one_replica_are_distributed():
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    made = strategy.experimental_distribute_values_from_function(lambda context: {"x": tf.ones([2])})
+    assert made["x"].values[0].shape == [2]
+    assert strategy.run(lambda value: value["x"] + 1.0, args=(made,)).numpy().tolist() == [2.0, 2.0]
+
+
 def test_devices_that_are_not_there():
     with pytest.raises(ValueError, match="processors alone"):
         tf.distribute.OneDeviceStrategy("/fpga:0")
@@ -96,12 +103,18 @@ def test_devices_that_are_not_there():
     assert [device[-5:] for device in cards.extended.worker_devices] == ["CPU:0", "CPU:1"]
     tf.config.set_soft_device_placement(False)
     try:
-        with pytest.raises(ValueError, match="processors alone"):
+        with pytest.raises(ValueError, match="/device:GPU:0 do not exist; there are 1 logical processors"):
             tf.distribute.OneDeviceStrategy("/gpu:0")
+        with pytest.raises(ValueError, match="/device:CPU:7 do not exist"):
+            tf.distribute.MirroredStrategy(["cpu:0", "cpu:7"])
     finally:
         tf.config.set_soft_device_placement(True)
-    with pytest.raises(ValueError, match="device CPU:7 does not exist"):
-        tf.distribute.MirroredStrategy(["cpu:0", "cpu:7"])
+    for devices in (["/cpu:1"], ["CPU:7", "cpu:1"], ["/job:localhost/replica:0/task:0/device:CPU:1"]):
+        strategy = tf.distribute.MirroredStrategy(devices)
+        assert strategy.num_replicas_in_sync == len(devices)
+        assert [device[-5:] for device in strategy.extended.worker_devices] == [name[-5:].upper() for name in devices]
+        assert float(strategy.reduce("SUM", strategy.run(lambda: tf.constant(2.0)), axis=None)) == 2.0 * len(devices)
+    assert tf.distribute.MirroredStrategy([]).num_replicas_in_sync == 1
     with pytest.raises(AssertionError, match="No duplicates allowed"):
         tf.distribute.MirroredStrategy(["cpu:0", "/device:CPU:0"])
     for kind in (tf.distribute.TPUStrategy, tf.distribute.ParameterServerStrategy):

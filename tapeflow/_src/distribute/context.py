@@ -101,19 +101,19 @@ class ReplicaContext:
         _places.stack.pop()
 
 
-def require_cross_replica_context(strategy: Any) -> None:
+def require_cross_replica_context(strategy: Any, in_replica: str = _IN_REPLICA) -> None:
     """Raises TensorFlow's error in a replica, and in the scope of another strategy."""
     current = get_strategy()
     if strategy is _default[0]:
         if get_replica_context() is strategy._contexts[0]:  # in its `run`
-            raise RuntimeError(_IN_REPLICA)
+            raise RuntimeError(in_replica)
         return
     if current is _default[0]:
         return
     if current is not strategy:
         raise RuntimeError(f"Mixing different tf.distribute.Strategy objects: {current} is not {strategy}")
     if get_replica_context() is not None:
-        raise RuntimeError(_IN_REPLICA)
+        raise RuntimeError(in_replica)
 
 
 class _Places(local):

@@ -12,6 +12,7 @@ from tapeflow._src import _core
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.iterator import Cursor, Iterator
 from tapeflow._src.data.options import AutoShardPolicy
+from tapeflow._src.data.pipes import batching
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.structure import map_leaves
 from tapeflow._src.data.session_iterators import (
@@ -27,8 +28,10 @@ from tapeflow._src.distribute.shards import (
     Rebatched,
     SideBySide,
     agree_on_seeds,
+    batch_size,
     has_batches,
     shard_files,
+    sizes_for_worker,
 )
 from tapeflow._src.distribute.values import PerReplicaSpec
 from tapeflow._src.namespace import public
@@ -178,8 +181,9 @@ def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDat
     """The dataset of global batches, with each one cut into equal parts for the replicas, the last ones shorter.
 
     By `AutoShardPolicy.DATA`, all processes read the same global batches, so that they end together, and a replica
-    takes its rows of each. By `FILE` a process reads its own files, and its batches become smaller; `AUTO` means that
-    if there are files for all processes. By `OFF` each process reads everything, in batches that are as small.
+    takes its rows of each. By `FILE` a process reads its own files, and its rows become batches of the size of a
+    replica's part; `AUTO` means that if there are files for all processes. By `OFF` each process reads everything, in
+    batches that are as small.
     """
     if not has_batches(dataset._pipe):
         raise ValueError(
@@ -193,19 +197,26 @@ def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDat
         return _as_distributed(pipe, dataset)
     if group.size > 1:
         agree_on_seeds(pipe, group)
-        if policy in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
-            sharded = shard_files(pipe, group.size, group.rank, required=policy == AutoShardPolicy.FILE)
-            if sharded is not None:
-                return _own_batches(Rebatched(sharded, group.size), strategy, dataset)
-        if policy in (AutoShardPolicy.OFF, AutoShardPolicy.HINT):
-            return _own_batches(Rebatched(pipe, group.size), strategy, dataset)
+    if policy in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
+        required = policy == AutoShardPolicy.FILE and group.size > 1
+        sharded = shard_files(pipe, group.size, group.rank, required)
+        if sharded is not None or policy == AutoShardPolicy.FILE:
+            return _own_batches(sharded or pipe, strategy, dataset)
+    if policy in (AutoShardPolicy.OFF, AutoShardPolicy.HINT):
+        return _own_batches(pipe, strategy, dataset)
     return _as_distributed(Parts(pipe, total, range(group.rank * here, (group.rank + 1) * here)), dataset)
 
 
 def _own_batches(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
-    """The batches of this process alone, cut among its replicas."""
-    here = strategy._replicas_here
-    return _together(pipe if here == 1 else Parts(pipe, here, range(here)), strategy, dataset)
+    """The rows of this process alone, in batches of the sizes that its replicas take in turn; where the size of a
+    global batch is not known, each batch cut among the replicas."""
+    here, group = strategy._replicas_here, strategy._group
+    size = batch_size(pipe)
+    if size is not None:
+        batches: Pipe = batching.Rebatched(pipe, sizes_for_worker(size, group.size, here, group.rank), False)
+        return _together(batches if here == 1 else InTurn(batches, here), strategy, dataset)
+    parts: Pipe = pipe if group.size == 1 else Rebatched(pipe, group.size)
+    return _together(parts if here == 1 else Parts(parts, here, range(here)), strategy, dataset)
 
 
 def from_function(strategy: Any, dataset: Dataset) -> DistributedDataset:

@@ -9,6 +9,7 @@ from tapeflow._src.distribute import strategy as _strategy  # noqa: F401  it set
 from tapeflow._src.distribute.context import get_strategy, has_strategy, in_cross_replica_context
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.effects.assertions import assert_integer, assert_non_negative, assert_scalar
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.tensor import Tensor
 
@@ -49,10 +50,9 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
         global_batch_size = replicas * (primitives.Shape(loss)[0] if batch is None else batch)
     else:
         global_batch_size = convert_to_tensor(global_batch_size)
-        if global_batch_size.shape.rank != 0:
-            raise ValueError(f"`global_batch_size` must be scalar, got {global_batch_size.shape}")
-        if not global_batch_size.dtype.is_integer:
-            raise TypeError(f"`global_batch_size` must be an int, got {global_batch_size.dtype!r}")
+        assert_scalar(global_batch_size, "global_batch_size must be scalar.")
+        assert_integer(global_batch_size, "global_batch_size must be an integer.")
+        assert_non_negative(global_batch_size, "global_batch_size must be non-negative.")
     size = cast(global_batch_size, loss.dtype)
     return primitives.DivNoNan(primitives.Sum(loss, None, False), size)
 

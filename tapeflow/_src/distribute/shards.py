@@ -12,8 +12,10 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.csv_files import CsvRows
 from tapeflow._src.data.files import FromFiles
+from tapeflow._src.data.pipes.batching import Batching
 from tapeflow._src.data.pipes.flattening import FlatMapped
-from tapeflow._src.data.pipes.ordering import Sharded
+from tapeflow._src.data.pipes.mapping import Mapped
+from tapeflow._src.data.pipes.ordering import Cached, Passing, Repeated, Sharded, Shuffled, Skipped, Taken
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.seeds import SeedSource
 from tapeflow._src.data.pipes.structure import Leaves
@@ -26,12 +28,37 @@ from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow._src.types.tensor_spec import TensorSpec
 
+# The pipes that hand on batches as they are, or one batch for each.
+_KEEPING_SIZE = (Cached, Mapped, Passing, Repeated, Shuffled, Skipped, Taken)
+
 # ---- rows
 
 
 def has_batches(pipe: Pipe) -> bool:
     """Whether the elements of a pipe have rows: a leaf that is no scalar."""
     return not pipe.specs or any(getattr(spec, "shape", None) is None or spec.shape.rank != 0 for spec in pipe.specs)
+
+
+def batch_size(pipe: Pipe) -> int | None:
+    """The size of the batches of a pipe of dense tensors: that of its elements, or else that of the last batching. None
+    where it is not known."""
+    if not all(isinstance(spec, TensorSpec) and spec.shape.rank for spec in pipe.specs):
+        return None
+    sizes = {spec.shape[0] for spec in pipe.specs}
+    if len(sizes) == 1 and None not in sizes:
+        return int(sizes.pop())
+    while not isinstance(pipe, Batching):
+        if not isinstance(pipe, _KEEPING_SIZE):
+            return None
+        pipe = pipe.inputs[0]
+    return pipe.size
+
+
+def sizes_for_worker(size: int, workers: int, replicas: int, rank: int) -> list[int]:
+    """The sizes of the batches that the replicas of one worker take in turn: `size` rows in a step of all workers."""
+    each, longer = divmod(size, workers * replicas)
+    sizes = [each + (number < longer) for number in range(workers * replicas)]
+    return sizes[rank * replicas :] + sizes[: rank * replicas]
 
 
 def _rows(leaf: Any) -> int | None:

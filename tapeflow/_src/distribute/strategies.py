@@ -33,8 +33,7 @@ class OneDeviceStrategy(Strategy):
 
 def _device_names(devices: Any) -> list[Any]:
     """The devices that were given, or all logical processors."""
-    names = [device.name for device in list_logical_devices("CPU")] if devices is None else list(devices)
-    return names or ["CPU:0"]
+    return list(devices) if devices else [device.name for device in list_logical_devices("CPU")]
 
 
 @public("distribute.MirroredStrategy")
@@ -69,7 +68,8 @@ class CentralStorageStrategy(Strategy):
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
         if parameter_device is not None:
             processor_numbers("CentralStorageStrategy", [parameter_device])
-        self._begin(processor_numbers("CentralStorageStrategy", _device_names(compute_devices)), OneProcess(), None)
+        names = list(compute_devices) if compute_devices else ["CPU:0"]
+        self._begin(processor_numbers("CentralStorageStrategy", names), OneProcess(), None)
 
 
 @public("distribute.MultiWorkerMirroredStrategy")

@@ -242,11 +242,18 @@ class Strategy:
 
     def gather(self, value: Any, axis: int) -> Any:
         """The values of all replicas, joined along an axis. One that is not distributed is the value of a process."""
-        require_cross_replica_context(self)
+        require_cross_replica_context(
+            self,
+            "tf.distribute.Strategy.gather method requires cross-replica context, use "
+            "get_replica_context().all_gather() instead",
+        )
         return nest.map_structure(lambda leaf: self._gather(leaf, axis), value)
 
     def _gather(self, leaf: Any, axis: int) -> Any:
-        parts = [convert_to_tensor(part) for part in self.experimental_local_results(leaf)]
+        own = self.experimental_local_results(leaf)
+        if any(isinstance(part, IndexedSlices) for part in own):
+            raise NotImplementedError("gather does not support IndexedSlices")
+        parts = [convert_to_tensor(part) for part in own]
         if isinstance(leaf, DistributedValues) and any(part.shape.rank == 0 for part in parts):
             raise ValueError("Strategy.gather: values must have at least one dimension; got scalars")
         rank = parts[0].shape.rank
@@ -356,7 +363,7 @@ class Strategy:
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """What the function gives for each replica."""
         values = [value_fn(ValueContext(int(c._replica_id), self.num_replicas_in_sync)) for c in self._contexts]
-        return regroup(values)
+        return regroup(values, always_wrap=True)
 
 
 @public("distribute.experimental.ValueContext")

@@ -104,24 +104,26 @@ def _part(leaf: Any, replica: int) -> Any:
     return leaf if whole else leaf.values[replica]
 
 
-def regroup(results: Sequence[Any]) -> Any:
-    """One structure of the results of this process's replicas, with a `PerReplica` where they are not one object."""
+def regroup(results: Sequence[Any], always_wrap: bool = False) -> Any:
+    """One structure of the results of this process's replicas, with a `PerReplica` where they are not one object, or
+    for each of them if it `always_wrap`s."""
     first = results[0]
-    if len(results) == 1:
+    if len(results) == 1 and not always_wrap:
         return first
     if isinstance(first, (list, tuple)):
         _require_alike(results, type(first), len)
-        parts = [regroup(items) for items in zip(*results)]
+        parts = [regroup(items, always_wrap) for items in zip(*results)]
         if hasattr(first, "_make"):
             return first._make(parts)
         return type(first)(parts) if type(first) in (list, tuple) else parts
     if isinstance(first, Mapping):
         _require_alike(results, Mapping, set)
-        return type(first)({key: regroup([result[key] for result in results]) for key in first})  # type: ignore[call-arg]
+        kind: Any = type(first)
+        return kind({key: regroup([result[key] for result in results], always_wrap) for key in first})
     variable = _variable_of(first)
     if variable is not None and all(_variable_of(result) is variable for result in results):
         return variable
-    return first if all(result is first for result in results) else PerReplica(results)
+    return PerReplica(results) if always_wrap or any(result is not first for result in results) else first
 
 
 def _variable_of(result: Any) -> Any:

@@ -125,9 +125,11 @@ class MirroredVariable(variables.Variable, DistributedVariable):
 
     @property
     def _replica_number(self) -> int | None:
-        """The number of the replica that asks; None outside of replicas."""
+        """The number of the replica of this variable's strategy that asks; None outside of its replicas."""
         replica = context.get_replica_context()
-        return None if replica is None else int(replica._replica_id)
+        if replica is None or replica.strategy is not self._distribute_strategy:
+            return None
+        return int(replica._replica_id)
 
     distribute_strategy = property(lambda self: self._distribute_strategy, doc="The strategy that made the variable.")
     _primary = property(lambda self: self.values[0])
@@ -321,6 +323,11 @@ def creator(strategy: Any) -> Callable[..., Any]:
     def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
         synchronization = arguments.get("synchronization") or VariableSynchronization.AUTO
         aggregation = arguments.get("aggregation") or VariableAggregation.NONE
+        if synchronization == VariableSynchronization.NONE:
+            raise ValueError(
+                "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change the "
+                f"`synchronization` for variable: {arguments.get('name')}"
+            )
         on_read = synchronization == VariableSynchronization.ON_READ
         if on_read:
             arguments["trainable"] = False
