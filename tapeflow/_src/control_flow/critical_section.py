@@ -10,6 +10,25 @@ from typing import Any
 from tapeflow._src.namespace import public
 
 
+class _Lock:
+    """A lock that knows which thread holds it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.holder: int | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self.holder = threading.get_ident()
+
+    def __exit__(self, *error: object) -> None:
+        self.holder = None
+        self._lock.release()
+
+
+_shared_locks: dict[str, _Lock] = {}
+
+
 @public("CriticalSection", "compat.v1.CriticalSection")
 class CriticalSection:
     """Runs functions one at a time, whatever thread they are called from.
@@ -26,7 +45,8 @@ class CriticalSection:
         critical_section_def: Any = None,
         import_scope: str | None = None,
     ) -> None:
-        self._name, self._lock = name or shared_name or "critical_section", threading.RLock()
+        self._name = name or shared_name or "critical_section"
+        self._lock = _shared_locks.setdefault(shared_name, _Lock()) if shared_name else _Lock()
 
     @property
     def name(self) -> str:
@@ -35,6 +55,11 @@ class CriticalSection:
 
     def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
         """What `fn()` returns; in a graph its operations run in the order of the program, one run at a time."""
+        if self._lock.holder == threading.get_ident():
+            raise ValueError(
+                f"Attempting to lock a CriticalSection (name={self._name!r}) in which we are already running. This is "
+                "illegal and may cause deadlocks."
+            )
         with self._lock:
             return fn()
 

@@ -16,6 +16,7 @@ from tapeflow._src.ops.math import quantization
 from tapeflow._src.ops.math.segments import count_bins
 from tapeflow._src.ops.sparse import binary as sparse_binary
 from tapeflow._src.ops.sparse import conversion as sparse_conversion
+from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 BlockLSTMV2 = namedtuple("BlockLSTMV2", ["i", "cs", "f", "o", "ci", "co", "h"])
@@ -27,7 +28,14 @@ def division(x: Any, y: Any) -> Any:
 
 
 def nearly_equal(x: Any, y: Any, tolerance: float) -> Any:
-    return primitives.Less(primitives.Abs(convert_to_tensor(x) - y), tolerance)
+    x = convert_to_tensor(x)
+    y = convert_to_tensor(y, x.dtype)
+    if not x.shape.is_compatible_with(y.shape):
+        raise InvalidArgumentError.of(
+            f"ApproximateEqual: x and y must be of the same shape. x shape: {x.shape.as_list()}. y shape: "
+            f"{y.shape.as_list()}"
+        )
+    return primitives.Less(primitives.Abs(x - y), tolerance)
 
 
 def reverse_dims(tensor: Any, dims: Any) -> Any:
@@ -138,10 +146,15 @@ def sparse_to_dense(
     if indices.shape.rank < 2:
         indices = primitives.Reshape(indices, [-1, 1] if indices.shape.rank == 1 or shape.shape[0] == 1 else [1, -1])
     values = convert_to_tensor(sparse_values)
+    default_value = convert_to_tensor(default_value, values.dtype)
+    if default_value.shape.rank:
+        raise InvalidArgumentError.of(
+            f"SparseToDense: default_value should be a scalar; got shape {default_value.shape.as_list()}"
+        )
     if values.shape.rank == 0:
         values = primitives.BroadcastTo(values, primitives.Shape(indices, "int64")[:1])
     if _core.is_symbolic(indices) or _core.is_symbolic(shape):
-        default = primitives.BroadcastTo(convert_to_tensor(default_value, values.dtype), shape)
+        default = primitives.BroadcastTo(default_value, shape)
         return primitives.TensorScatterUpdate(default, indices, values)
     return sparse_conversion.to_dense(sparse_of(indices, values, shape), default_value, validate_indices)
 

@@ -45,6 +45,11 @@ def _leaky_relu_gradient(gradients: Any, features: Any, alpha: float) -> Any:
 def _softmax_entropy(features: Any, labels: Any) -> SoftmaxCrossEntropyWithLogits:
     """The loss of each row, and its gradient by the features; a single row of either serves all rows of the other."""
     x, p = convert_to_tensor(features), convert_to_tensor(labels)
+    if None not in (x.shape.rank, p.shape.rank) and max(x.shape.rank, p.shape.rank) != 2:
+        raise InvalidArgumentError.of(
+            "SoftmaxCrossEntropyWithLogits: logits and labels must be matrices, or one a row for the other: Shape must "
+            f"be rank 2, but is rank {max(x.shape.rank, p.shape.rank)}"
+        )
     if x.shape != p.shape and x.shape.is_fully_defined() and p.shape.is_fully_defined():
         try:
             shape = broadcast_static_shape(x.shape, p.shape).as_list()

@@ -470,9 +470,11 @@ def one_hot(
         if places.dtype is int32 or places.dtype is int64:
             hit = primitives.Equal(primitives.ExpandDims(places, -1), primitives.Range(*_limits(depth, places.dtype)))
             return primitives.StopGradient(primitives.Cast(hit, float32 if dtype is None else as_dtype(dtype)))
-    given = [v for v in (on_value, off_value) if v is not None]
+    given = [convert_to_tensor(v).dtype for v in (on_value, off_value) if v is not None]
+    if len(given) == 2 and given[0] != given[1]:
+        raise TypeError(f"one_hot: dtype {given[0]} of on_value does not match dtype {given[1]} of off_value")
     if dtype is None:
-        dtype = convert_to_tensor(given[0]).dtype if given else float32
+        dtype = given[0] if given else float32
     on = convert_to_tensor(1 if on_value is None else on_value, dtype=dtype if on_value is None else None)
     off = convert_to_tensor(0 if off_value is None else off_value, dtype=on.dtype)
     if as_dtype(dtype) != on.dtype:

@@ -307,9 +307,14 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Any:
     x, given = _as_float(images)
     if x.shape.rank < 3:
         raise InvalidArgumentError.of(f"image.adjust_contrast: input must be at least 3-D, got shape{x.shape}")
+    factor = cast(contrast_factor, float32)
+    if factor.shape.rank:
+        raise InvalidArgumentError.of(
+            f"image.adjust_contrast: contrast_factor must be scalar: {factor.shape.as_list()}"
+        )
     y = cast(x, float32)
     mean = primitives.Mean(y, [-3, -2], True)
-    result = (y - mean) * cast(contrast_factor, float32) + mean
+    result = (y - mean) * factor + mean
     return convert_image_dtype(cast(result, x.dtype), given, saturate=True)
 
 

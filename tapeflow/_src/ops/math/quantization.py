@@ -78,8 +78,10 @@ def fake_quant_with_min_max_args(
     return _fake_quant(inputs, cast(min, float32), cast(max, float32), num_bits, narrow_range)
 
 
-def _no_check(x: Any, low: Any, high: Any) -> None:
-    """One range for all elements needs none."""
+def _check_scalars(x: Any, low: Any, high: Any) -> None:
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape.rank:
+            raise InvalidArgumentError.of(f"fake_quant: `{name}` must be rank 0 but is rank {bound.shape.rank}")
 
 
 def _check_channels(x: Any, low: Any, high: Any) -> None:
@@ -106,7 +108,7 @@ def _fake_quant_in_range(check: Callable[[Any, Any, Any], None], doc: str, path:
 
 
 fake_quant_with_min_max_vars = _fake_quant_in_range(
-    _no_check,
+    _check_scalars,
     """`inputs` rounded to a grid on [min, max]; outside of it the gradient goes to `min` or `max`.
 
     >>> tf.quantization.fake_quant_with_min_max_vars([0.3], 0., 1., num_bits=2)
@@ -130,6 +132,10 @@ def _fake_quant_gradients(
 ) -> tuple[Any, Any, Any]:
     x = convert_to_tensor(inputs, dtype_hint=float32)
     dy = convert_to_tensor(dy, dtype_hint=float32)
+    if not dy.shape.is_compatible_with(x.shape):
+        raise InvalidArgumentError.of(
+            f"fake_quant: gradient and input must be the same size; got {dy.shape.as_list()} and {x.shape.as_list()}"
+        )
     grid = _Grid(low, high, num_bits, narrow_range)
     below, above, zero = grid.below(x), grid.above(x), cast(0, float32)
     inside = primitives.LogicalNot(primitives.LogicalOr(below, above))

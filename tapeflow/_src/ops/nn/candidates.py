@@ -84,7 +84,13 @@ def _sampler(draw_classes: Callable[..., Candidates], doc: str, *paths: str) -> 
         seed: int | None = None,
         name: str | None = None,
     ) -> Candidates:
-        return draw_classes(_classes(true_classes, num_true), num_sampled, unique, range_max, seed)
+        classes = _classes(true_classes, num_true)
+        numbers = classes.numpy()
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < range_max:
+            raise InvalidArgumentError.of(
+                f"`true_candidate` out of range [0, {range_max}), received {numbers.min()} to {numbers.max()}"
+            )
+        return draw_classes(classes, num_sampled, unique, range_max, seed)
 
     return function
 

@@ -9,6 +9,7 @@ from tapeflow._src import primitives
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast
+from tapeflow._src.ops.nn.constant_initializers import part_shape
 from tapeflow._src.ops.random.stateless import stateless_normal, stateless_uniform
 from tapeflow._src.ops.random.streams import normal, truncated_normal, uniform
 from tapeflow._src.types.dtypes import as_dtype, float32
@@ -37,14 +38,6 @@ def _floating(dtype: Any) -> Any:
     return found
 
 
-def _shape_of(shape: Any, kwargs: dict[str, Any]) -> list[int]:
-    unknown = set(kwargs) - {"partition_shape", "partition_offset", "layout"}
-    if unknown:
-        allowed = "['partition_shape', 'partition_offset', 'layout']"
-        raise TypeError(f"Keyword argument should be one of {allowed}. Received: {min(unknown)}")
-    return dims_of(kwargs["partition_shape"] if kwargs.get("partition_shape") is not None else shape)
-
-
 @public("random_normal_initializer")
 class RandomNormalInitializer(_Initializer):
     """Makes normal numbers.
@@ -59,7 +52,7 @@ class RandomNormalInitializer(_Initializer):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape: Any, dtype: Any = float32, **kwargs: Any) -> Any:
-        dims, dtype = _shape_of(shape, kwargs), as_dtype(dtype)
+        dims, dtype = part_shape(shape, kwargs), as_dtype(dtype)
         if not dtype.is_floating:
             raise ValueError(f"Expected floating point type, got {dtype}.")
         if self.seed is None:
@@ -81,7 +74,7 @@ class RandomUniformInitializer(_Initializer):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape: Any, dtype: Any = float32, **kwargs: Any) -> Any:
-        dims, dtype = _shape_of(shape, kwargs), as_dtype(dtype)
+        dims, dtype = part_shape(shape, kwargs), as_dtype(dtype)
         if not (dtype.is_floating or dtype.is_integer):
             raise ValueError(f"Expected float or integer dtype, got {dtype}.")
         if self.seed is None:

@@ -43,6 +43,12 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
         return value
 
     result = op(*(inner(a) for a in args), **{key: inner(v) for key, v in kwargs.items()})
+    expected, given = found[0].flat_values.shape[:1], convert_to_tensor(result).shape
+    if given.rank == 0 or not expected.is_compatible_with(given[:1]):
+        raise ValueError(
+            "tf.ragged.map_flat_values requires that the output of `op` have the same outer-dimension size as "
+            f"flat_values of any ragged inputs. (output shape: {given}; expected outer dimension size: {expected})"
+        )
     return found[0].with_flat_values(result)
 
 

@@ -83,7 +83,12 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     >>> tf.ragged.row_splits_to_segment_ids([0, 2, 3])
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 0, 1])>
     """
+    given = convert_to_tensor(splits, dtype_hint=int64)
+    if given.dtype not in (int32, int64):
+        raise ValueError(f"row_splits_to_segment_ids: splits must have dtype int32 or int64; got {given.dtype.name}")
     splits = splits_tensor(splits)
+    if splits.shape.rank == 1 and splits.shape[0] == 0:
+        raise ValueError("row_splits_to_segment_ids: Invalid row_splits: []")
     if splits.shape.rank != 1:
         raise ValueError(f"row_splits_to_segment_ids: Shape {splits.shape} must have rank 1")
     if _core.is_symbolic(splits):
@@ -103,6 +108,12 @@ def segment_ids_to_row_splits(
     >>> tf.ragged.segment_ids_to_row_splits([0, 0, 2])
     <tf.Tensor: shape=(4,), dtype=int64, numpy=array([0, 2, 2, 3])>
     """
+    given = convert_to_tensor(segment_ids, dtype_hint=int64)
+    if not given.dtype.is_integer:
+        raise TypeError(
+            "segment_ids_to_row_splits: Argument `tensor` (name: segment_ids) must be of type integer. Received dtype: "
+            f"{given.dtype}"
+        )
     ids = splits_tensor(segment_ids)
     if ids.shape.rank != 1:
         raise ValueError(f"segment_ids_to_row_splits: Shape {ids.shape} must have rank 1")

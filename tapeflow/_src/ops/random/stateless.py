@@ -366,4 +366,7 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
     paddings = [1, 0] + [0, 0] * (seed.shape.rank - 1)
     seed = primitives.PadV2(seed, paddings, convert_to_tensor(498247692, dtype=seed.dtype))
     index = convert_to_tensor(index)
-    return primitives.RandomIndexShuffle(index, seed, convert_to_tensor(max_index, dtype_hint=index.dtype), 4)
+    highest = convert_to_tensor(max_index, dtype_hint=index.dtype)
+    if not _core.is_symbolic(highest) and (highest.numpy() < 0).any():
+        raise InvalidArgumentError.of(f"index_shuffle: max_index must be >= 0 but was {highest.numpy().min()}")
+    return primitives.RandomIndexShuffle(index, seed, highest, 4)

@@ -69,6 +69,7 @@ def frame(
     axis = range(rank)[_scalar(axis, "axis")]
     samples = dynamic_dims(x)[axis]
     if pad_end:
+        convert_to_tensor(pad_value).shape.assert_has_rank(0)
         frames = -(-samples // step)
         paddings: list[Any] = [0] * (2 * rank)
         paddings[2 * axis + 1] = _at_least_0(length + step * (frames - 1) - samples)

@@ -233,6 +233,11 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
             "edit_distance: Expected truth and hypothesis to have matching ranks, but their shapes are "
             f"{coordinates.dims_of_sparse(b)} and {coordinates.dims_of_sparse(a)}",
         )
+    if len(coordinates.dims_of_sparse(a)) < 2:
+        raise InvalidArgumentError.of(
+            "edit_distance: Input SparseTensors must have rank at least 2, but truth and hypothesis have rank "
+            f"{len(coordinates.dims_of_sparse(a))}"
+        )
     shape = np.maximum(coordinates.dims_of_sparse(a)[:-1], coordinates.dims_of_sparse(b)[:-1])
     for x in (a, b):
         places = x.indices.numpy()[:, :-1]

@@ -38,6 +38,9 @@ def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
     """For each row, `join` of each combination of one element of every input; the first input varies slowest."""
     if not isinstance(inputs, list | tuple):
         raise TypeError(f"cross: Inputs must be a list; got {type(inputs).__name__}")
+    for x in inputs:
+        if is_sparse(x) and x.indices.shape[1] not in (None, 2):
+            raise InvalidArgumentError.of(f"cross: Expected D2 of index to be 2 got {x.indices.shape[1]}")
     columns = [_features(x) for x in inputs]
     if len({len(column) for column in columns}) > 1:
         raise InvalidArgumentError.of(f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}")

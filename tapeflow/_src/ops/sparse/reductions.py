@@ -12,6 +12,7 @@ from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.math.segments import bin_count_length, count_bins
 from tapeflow._src.ops.sparse.coordinates import (
     as_sparse,
@@ -118,6 +119,9 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     return x.with_values(powers / primitives.GatherV2(primitives.UnsortedSegmentSum(powers, ids, total), ids, 0, 0))
 
 
+_SAME = "'weights' and 'values' must have the same {}."
+
+
 @public("sparse.bincount")
 def bincount(
     values: Any,
@@ -139,6 +143,9 @@ def bincount(
     if is_sparse(values):
         row_count = dims_of_sparse(values)[0]
         rows = values.indices[:, 0] if axis == -1 and values.shape.rank != 1 else None
+        if is_sparse(weights):
+            assert_equal(weights.dense_shape, values.dense_shape, _SAME.format("dense shape"))
+            assert_equal(weights.indices, values.indices, _SAME.format("indices"))
         weights = getattr(weights, "values", weights)
         values = values.values
     elif hasattr(values, "row_splits"):

@@ -204,6 +204,10 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
         raise ValueError("sparse.split: sp_input, num_split and axis are required")
     x, count = as_sparse(sp_input, "split"), int(num_split)
     dims = dims_of_sparse(x)
+    if not -len(dims) <= int(axis) < len(dims):
+        raise InvalidArgumentError.of(
+            f"sparse.split: Input axis should be in range [{-len(dims)}, {len(dims)}), got {int(axis)}"
+        )
     axis = int(axis) % len(dims)
     if count < 1 or count > dims[axis]:
         raise InvalidArgumentError.of(f"sparse.split: Input num_split should be in [1, {dims[axis]}]; got {count}")

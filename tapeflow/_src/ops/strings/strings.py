@@ -93,9 +93,27 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     <tf.Tensor: shape=(), dtype=string, numpy=b'ell'>
     """
     text = string_tensor(input)
-    values, starts, counts = np.broadcast_arrays(
-        np.asarray(text.numpy(), dtype=object), np.asarray(convert_to_tensor(pos)), np.asarray(convert_to_tensor(len))
-    )
+    places, lengths = convert_to_tensor(pos), convert_to_tensor(len)
+    for argument, given in (("pos", places), ("len", lengths)):
+        if given.dtype not in (int32, int64):
+            raise InvalidArgumentError.of(
+                f"substr: Value for attr 'T' of {given.dtype.name} is not in the list of allowed values: int32, int64; "
+                f"argument '{argument}' has dtype {given.dtype.name}"
+            )
+    if places.shape != lengths.shape:
+        raise InvalidArgumentError.of(
+            f"substr: pos and len should have the same shape, got: {places.shape.as_list()} vs. "
+            f"{lengths.shape.as_list()}"
+        )
+    try:
+        values, starts, counts = np.broadcast_arrays(
+            np.asarray(text.numpy(), dtype=object), np.asarray(places), np.asarray(lengths)
+        )
+    except ValueError:
+        raise InvalidArgumentError.of(
+            f"substr: the shapes must broadcast; Incompatible shapes: {text.shape.as_list()} vs. "
+            f"{places.shape.as_list()}"
+        ) from None
     result = []
     for i, (value, start, count) in enumerate(zip(values.reshape(-1), starts.reshape(-1), counts.reshape(-1))):
         parts = _characters(value, unit)

@@ -90,13 +90,13 @@ def sparse_to_dense(
     >>> tf.compat.v1.sparse_to_dense([0, 2], [3], 7)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([7, 0, 7], dtype=int32)>
     """
-    indices = convert_to_tensor(sparse_indices)
-    if indices.shape.rank != 2:
-        indices = primitives.Reshape(indices, [-1, 1])
-    values = convert_to_tensor(sparse_values)
-    count = find_public("shape")(indices)[:1]
-    filled = find_public("fill")(output_shape, cast(default_value, values.dtype))
-    return find_public("tensor_scatter_nd_update")(filled, indices, find_public("broadcast_to")(values, count))
+    return find_public("raw_ops.SparseToDense")(
+        sparse_indices=sparse_indices,
+        output_shape=output_shape,
+        sparse_values=sparse_values,
+        default_value=default_value,
+        validate_indices=validate_indices,
+    )
 
 
 @public("compat.v1.where")
