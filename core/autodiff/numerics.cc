@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "kernels/simd/vector.h"
+
 namespace tapeflow {
 namespace {
 
@@ -20,10 +22,16 @@ template <class Bits> bool all_finite(const void* data, int64_t n, Bits exponent
   return finite;
 }
 
+// A finite sum has finite terms alone. A sum that is not finite may have overflowed.
+template <class T> bool has_finite_sum(const Tensor& t) {
+  return std::isfinite(vector_kernels<T>().sum(t.data<T>(), t.size()));
+}
+
 bool all_finite(const Tensor& t) {
   switch (t.dtype()) {
-    case DType::float32: return all_finite<uint32_t>(t.raw(), t.size(), 0x7f800000u);
-    case DType::float64: return all_finite<uint64_t>(t.raw(), t.size(), 0x7ff0000000000000u);
+    case DType::float32: return has_finite_sum<float>(t) || all_finite<uint32_t>(t.raw(), t.size(), 0x7f800000u);
+    case DType::float64:
+      return has_finite_sum<double>(t) || all_finite<uint64_t>(t.raw(), t.size(), 0x7ff0000000000000u);
     case DType::bfloat16: return all_finite<uint16_t>(t.raw(), t.size(), 0x7f80u);
     case DType::float16: return all_finite<uint16_t>(t.raw(), t.size(), 0x7c00u);
     default: return true;

@@ -173,6 +173,29 @@ def test_copies_are_told():
     assert (answer.cause, answer.line) == ("copied variable", line_of(test_copies_are_told))
 
 
+def test_a_target_that_is_a_variable_itself():
+    v, w, x = tf.Variable(2.0), tf.Variable(3.0), tf.constant(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        if x > 0:
+            result = v  # <- here
+        else:
+            result = w * 2.0
+    assert tape.gradient(result, v).numpy() == 1 and tape.explain(result, v).cause == "connected"
+    assert tape.gradient(result, w) is None
+    answer = tape.explain(result, w)
+    assert (answer.cause, answer.line) == ("no path", line_of(test_a_target_that_is_a_variable_itself))
+    assert "`result` is a variable itself" in str(answer)
+
+
+def test_equal_numbers_are_not_one_constant():
+    w, unused = tf.Variable(3.0), tf.constant(3.0)
+    computed = tf.Variable(2.0) + 1.0
+    with tf.GradientTape() as tape:
+        y = w**2 + computed**2 + w * 3.0
+    assert tape.gradient(y, unused) is None
+    assert tape.explain(y, unused).cause == "not watched"
+
+
 def test_deep_copies_are_told():
     w = tf.Variable([1.0, 2.0])
     v = copy.deepcopy(w)  # <- here

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any, NamedTuple
 
+from tapeflow._src import primitives
 from tapeflow._src.diagnostics.html.tables import Html, block, code, mark, sheet, table
 from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.namespace import public
@@ -110,3 +111,15 @@ class NoGradientError(ValueError):
             text = f"{len(explanations)} gradients are None.{rows}"
         super().__init__(f"GradientTape.gradient: {text}")
         self.explanation, self.explanations = first, explanations
+
+
+def ends_at(operation: str, place: tuple[str, int], effect: str = "") -> Explanation:
+    """The answer for an operation on the path through which no gradient flows."""
+    advice = primitives.facts_by_function.get(operation, {}).get("advice")
+    return Explanation(
+        "stop_gradient" if operation == "stop_gradient" else "operation without gradient",
+        f"The path from the source ends at {operation}{effect}, through which no gradient flows",
+        advice or "Use an operation that has a gradient, or give it one with tf.custom_gradient.",
+        operation,
+        *place,
+    )

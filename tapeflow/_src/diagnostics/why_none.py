@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, shown_in_notebooks
+from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, ends_at, shown_in_notebooks
 from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_tracked, known, number_of
 from tapeflow._src.diagnostics.program import (
     Named,
@@ -111,6 +111,9 @@ class _Question:
                 None,
                 *source_line(*tape._reset_at()),
             )
+        if self.target is self.source and not self.is_none and has_gradient(self.source.dtype.name):
+            text = "The gradient is not None: the target is the source itself"
+            return Explanation("connected", text, "Call gradient.")
         return None
 
     def _about_dtypes(self) -> Explanation | None:
@@ -199,11 +202,11 @@ class _Question:
         step, name = first.step, first.step.short_name
         match first.breaks:
             case "operation":
-                return _stop(step)
+                return ends_at(step.short_name, step.place)
             case "dtype":
                 dtype = self.flow.dtype.get(first.output, "another dtype")
                 if name == "cast":
-                    return _stop(step, f", which makes it {dtype}")
+                    return ends_at(name, step.place, f", which makes it {dtype}")
                 return Explanation(
                     "dtype on the path",
                     f"{name or 'The function called here'} turns the values into {dtype}, which has no gradient",
@@ -273,7 +276,7 @@ class _Question:
         if not self.tape._watches_accessed_variables:
             return Explanation(
                 "variables not watched",
-                f"The tape was made with watch_accessed_variables=False and {source.name} was not watched",
+                f"The tape was made with watch_accessed_variables=False and {self._name(False)} was not watched",
                 "Call tape.watch(variable) before it is used.",
                 operation,
                 *place,
@@ -281,7 +284,7 @@ class _Question:
         if not source.trainable:
             return Explanation(
                 "not trainable",
-                f"The variable {source.name} has trainable=False, so tapes do not watch it by themselves",
+                f"{self._name()} has trainable=False, so tapes do not watch it by themselves",
                 "Make it trainable, or call tape.watch(variable) before it is used.",
                 operation,
                 *place,
@@ -293,7 +296,7 @@ class _Question:
         )
         return Explanation(
             cause,
-            f"The variable {source.name} was only used {where}",
+            f"{self._name()} was only used {where}",
             "Use it inside the `with` block.",
             operation,
             *place,
@@ -405,6 +408,8 @@ class _Question:
                     named.file,
                     binding.line,
                 )
+        if self.goal is None and is_variable(self.target):
+            return self._target_is_variable(opened_file, range(opened_line, closed_line + 1))
         if self.goal is None:
             return Explanation(
                 "target not recorded",
@@ -415,6 +420,21 @@ class _Question:
             )
         return None
 
+    def _target_is_variable(self, file: str, block: range) -> Explanation:
+        """The target is a variable as it stands; its line is where it got a second name in the block, if it did."""
+        all_names = names_of(self.target, self.frames)
+        again = [(n, b.line) for n in all_names for b in bindings_of(n) if any(o.name in b.uses for o in all_names)]
+        names = [(n, line) for n, line in again if n.file == file and line in block]
+        names += [(n, line) for n in all_names if (line := bound_at(n)) is not None]
+        other = f"`{names[0][0].label}`" if names else self.target.name
+        return Explanation(
+            "no path",
+            f"The target {other} is a variable itself, and does not depend on {self._name(False)}",
+            "Check that the right value was used, or ask with unconnected_gradients='zero'.",
+            None,
+            *((names[0][0].file, names[0][1]) if names else made_at(self.target) or (None, None)),
+        )
+
     def _made_again(self) -> Explanation | None:
         if isinstance(self.source, _core.Variable):
             return None
@@ -423,6 +443,8 @@ class _Question:
             about, _ = self.flow.leaves.get(origin, (None, False))
             if about != likeness or origin == known(self.start):
                 continue
+            if likeness[1] == 1 and origin not in self.flow.maker:
+                continue  # that two numbers are equal says little
             step = self.flow.maker.get(origin) or self.flow.first_use.get(origin)
             named = next(
                 (n for n, v in named_values(self.frames) if _core.is_tensor(v) and self._is_one_of(v, {origin})), None
@@ -569,16 +591,3 @@ class _Question:
                     *(made_at(copy) or (None, None)),
                 )
         return None
-
-
-def _stop(step: Step, effect: str = "") -> Explanation:
-    name = step.short_name
-    advice = primitives.facts_by_function.get(name, {}).get("advice")
-    advice = advice or "Use an operation that has a gradient, or give it one with tf.custom_gradient."
-    return Explanation(
-        "stop_gradient" if name == "stop_gradient" else "operation without gradient",
-        f"The path from the source ends at {name}{effect}, through which no gradient flows",
-        advice,
-        name,
-        *step.place,
-    )

@@ -50,23 +50,29 @@ class AppliedGradients:
         self._by_hand = ChangesByHand(report)
         assignments.on_change = self._by_hand.see_change
 
-    def see_step(self, place: tuple[str, int], pairs: list[tuple[Any, Any]]) -> None:
-        """A call of gradient that gave these."""
+    def see_step(self, place: tuple[str, int], pairs: list[tuple[Any, Any]], variables: list[Any]) -> None:
+        """A call of gradient that gave these; `variables` are those behind the sources."""
         self._steps += 1
         self._assignments.see_step()
-        self._by_hand.see_step({id(variable_behind(s)): g for s, g in pairs})
+        if not self._by_hand.see_step(pairs, variables):
+            self._assignments.on_change = None
         self._alive.append([g for _, g in pairs])
-        for source, gradient in pairs:
-            self._source_by_gradient[id(gradient)] = variable_behind(source)
-            self._asked[id(variable_behind(source))] = (source, place)
-            if self._steps <= _KEPT_STEPS and not hasattr(gradient, "indices"):
-                variable = id(variable_behind(source))
-                array = np.asarray(gradient.numpy())
-                before = self._sums.get(variable)
-                self._sums[variable] = array if before is None or before.shape != array.shape else before + array
+        for (source, gradient), variable in zip(pairs, variables):
+            self._source_by_gradient[id(gradient)] = variable
+            self._asked[id(variable)] = (source, place)
+        if self._steps <= _KEPT_STEPS:
+            self._add_up(pairs, variables)
         if len(self._alive) > _KEPT_STEPS:
             for gradient in self._alive.pop(0):
                 self._source_by_gradient.pop(id(gradient), None)
+
+    def _add_up(self, pairs: list[tuple[Any, Any]], variables: list[Any]) -> None:
+        """The sums of all gradients so far."""
+        for (_, gradient), variable in zip(pairs, variables):
+            if hasattr(gradient, "indices"):
+                continue
+            array, before = np.asarray(gradient.numpy()), self._sums.get(id(variable))
+            self._sums[id(variable)] = array if before is None or before.shape != array.shape else before + array
 
     def see_graph(self, place: tuple[str, int], pairs: list[tuple[Any, Any]]) -> None:
         """A call of `tf.gradients` that gave these."""
@@ -136,7 +142,7 @@ class AppliedGradients:
             if last is not None and last is not optimizer and len(objects) < 3:
                 self._switches[id(variable)] = self._switches.get(id(variable), 0) + 1
                 if self._switches[id(variable)] == 3:
-                    self._two(place, name_of_variable(given, frames))
+                    self._two(place, name_of_variable(given, frames), any(o is last for o in objects))
         self._renewals[place] = self._renewals.get(place, 0) + renewed
         self._look_for_sums(pairs, place)
 
@@ -215,10 +221,12 @@ class AppliedGradients:
             )
         )  # fmt: skip
 
-    def _two(self, place: tuple[str, int], name: str) -> None:
+    def _two(self, place: tuple[str, int], name: str, one_line: bool) -> None:
+        """At one line the program itself chooses which of its optimizers takes the step."""
         self._report(
             Finding(
-                "two-optimizers", "warning", f"{name} is changed by two optimizers in one step", *place, variable=name,
+                "two-optimizers", "hint" if one_line else "warning", f"{name} is changed by two optimizers in turn",
+                *place, variable=name,
                 remedy="Give each variable to one optimizer.", confidence=0.85,
             )
         )  # fmt: skip

@@ -54,8 +54,9 @@ class Assignments:
         if self.inside_optimizer or not self.listening:
             return
         key = id(variable)
-        self._names[key] = variable
-        self.changed.add(key)
+        if key not in self._names:
+            self._names[key] = variable
+            self.changed.add(key)
         place = self._raw_places[key] = _core.current_line()
         if self.on_change is not None:
             self.on_change(variable, place)

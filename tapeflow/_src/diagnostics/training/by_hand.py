@@ -31,11 +31,13 @@ class ChangesByHand:
         self._applied: set[int] = set()  # by optimizers, in this step
         self._counts: dict[Any, int] = {}  # by the code and instruction of the change
 
-    def see_step(self, gradients: dict[int, Any]) -> None:
-        """A call of gradient gave these, by variable."""
+    def see_step(self, pairs: list[tuple[Any, Any]], variables: list[Any]) -> bool:
+        """A call of gradient gave these pairs of source and gradient. Whether changes of this step are looked at."""
         self.end_step()
         self._steps += 1
-        self._gradients = gradients if self._steps <= _STEPS else {}
+        looked_at = self._steps <= _STEPS
+        self._gradients = {id(v): gradient for v, (_, gradient) in zip(variables, pairs)} if looked_at else {}
+        return looked_at
 
     def see_change(self, variable: Any, place: tuple[Any, int]) -> None:
         """The program is about to change a variable."""
@@ -64,6 +66,8 @@ class ChangesByHand:
 
     def end_step(self) -> None:
         """Counts the variables that were moved along their gradient, by hand and by an optimizer."""
+        if not self._open and not self._along and not self._applied:
+            return
         for key in list(self._open):
             self._settle(key)
         for variable, place in [about for key, about in self._along.items() if key in self._applied]:

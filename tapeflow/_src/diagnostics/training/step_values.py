@@ -63,8 +63,11 @@ class StepValues:
         gradients: list[Any], place: tuple[str, int], sampled: bool, finite: bool, seconds: float,
     ) -> None:  # fmt: skip
         """One call of gradient: `values` of its targets, and whether its gradients are to be looked at."""
-        given = [(s, g) for s, g in zip(sources, gradients) if g is not None]
-        pairs = [(s, g) for s, g in given if isinstance(variable_behind(s), _core.Variable)]
+        pairs, variables = [], []
+        for source, gradient in zip(sources, gradients):
+            if gradient is not None and isinstance(variable := variable_behind(source), _core.Variable):
+                pairs.append((source, gradient))
+                variables.append(variable)
         scalar = len(values) == 1 and values[0].ndim == 0
         if not pairs or not scalar:
             return
@@ -72,7 +75,7 @@ class StepValues:
         if flow is not None and not course.losses:
             course.is_error = is_error(flow, tape._index_of(next(t for t in targets if t is not None)))
         course.add_loss(float(values[0]))
-        self._applied.see_step(place, pairs)
+        self._applied.see_step(place, pairs, variables)
         if not sampled and finite:
             return
         lines = NO_LAYERS if flow is None else self._layers.lines_by_index(tape)
