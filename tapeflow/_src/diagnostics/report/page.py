@@ -224,10 +224,11 @@ def _listing(file: str, text: str, facts: Mapping[Any, Any], marks: Mapping[Any,
         guilty = ' class="guilty"' if found else ""
         rows.append(
             f'<tr id="{_anchor(file, number)}"{guilty}><td>{links}</td><td class="number">{number}</td>'
-            f'<td class="code"><code>{escape(line)}</code></td>{columns}</tr>'
+            f'{columns}<td class="code"><code>{escape(line)}</code></td></tr>'
         )
-    heads = ("Marks", "Line", "Program", "Forward", "Backward", "Kept", "Largest gradient")
-    head = "".join(f'<th scope="col"{" class=figure" if name in heads[3:] else ""}>{name}</th>' for name in heads)
+    # The figures come before the text, whose lines may be wider than the page.
+    heads = ("Marks", "Line", "Forward", "Backward", "Kept", "Largest gradient", "Program")
+    head = "".join(f'<th scope="col"{" class=figure" if name in heads[2:6] else ""}>{name}</th>' for name in heads)
     return (
         f"<h3>{escape(short_file(file))}</h3>"
         f'<div class="wide"><table class="listing"><thead><tr>{head}</tr></thead>'

@@ -124,8 +124,8 @@ def _source_of(flow: Flow, value: int) -> Step | None:
     for _ in range(12):
         if step is None or not step.inputs:
             return step
-        scaled = step.short_name in ("multiply", *DIVISIONS)  # by a temperature
-        if hands_on(step) or (scaled and constant(flow, step.inputs[-1]) is not None):
+        scaled = step.short_name in ("multiply", *DIVISIONS)  # by a temperature, which may be trained
+        if hands_on(step) or (scaled and (constant(flow, step.inputs[-1]) is not None or _by_a_number(step))):
             value = step.inputs[0]
         elif step.short_name in ("maximum", "minimum", "add") and len(step.inputs) == 2:  # of a limit or an epsilon
             numbers = [constant(flow, v) for v in step.inputs]
@@ -137,6 +137,10 @@ def _source_of(flow: Flow, value: int) -> Step | None:
             return step
         step = flow.maker.get(value)
     return step
+
+
+def _by_a_number(step: Step) -> bool:
+    return len(step.input_shapes) == 2 and step.input_shapes[1] == () and bool(step.input_shapes[0])
 
 
 def _double_softmax(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding]:

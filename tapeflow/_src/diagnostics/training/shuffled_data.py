@@ -111,11 +111,26 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
                 drawn[target] = drawn[value.value.id]  # the first of the positions
             elif (name := _converted(value)) is not None and name in found:
                 found[target] = list(found[name])
-            elif len(used := {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in found}) == 1:
-                found[target] = list(found[used.pop()])  # labels that are computed from shuffled rows fit them
+            elif (alone := _only_shuffled(value, found)) is not None:
+                found[target] = list(found[alone])  # labels that are computed from shuffled rows fit them
             elif target in found:
                 del found[target]
+        for target in _unpacked(node):
+            if (alone := _only_shuffled(node.value, found)) is not None:
+                found[target] = list(found[alone])
     return found
+
+
+def _only_shuffled(value: ast.expr, found: dict[str, list[_Shuffle]]) -> str | None:
+    """The one shuffled name that an expression uses, if it is one."""
+    used = {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and n.id in found}
+    return used.pop() if len(used) == 1 else None
+
+
+def _unpacked(node: ast.Assign) -> list[str]:
+    """The names of `a, b = f(x)`."""
+    tuples = [t for t in node.targets if isinstance(t, ast.Tuple) and not isinstance(node.value, ast.Tuple)]
+    return [n.id for t in tuples for n in t.elts if isinstance(n, ast.Name)]
 
 
 def _converted(value: ast.expr) -> str | None:
