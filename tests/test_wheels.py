@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import json
+import re
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from tools.wheels import assembly, checks
 from tools.wheels.targets import Target
 
+ROOT = Path(__file__).parents[1]
 ARM = Target("3.14", "aarch64", (Path("include"),))
 FILES = {"tapeflow/__init__.py": b"x = 1\n", f"tapeflow/_src/_core{ARM.module_suffix}": b"\x7fELF"}
 METADATA = ("tapeflow-1.0.dist-info", {"METADATA": b"Name: tapeflow\n", "WHEEL": b"Tag: other\n", "RECORD": b"old"})
@@ -84,3 +87,14 @@ def test_a_given_command_tests_a_wheel_of_another_processor(tmp_path, monkeypatc
 def test_a_wheel_that_cannot_run_here_is_not_tested(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "interpreter", lambda python: None)
     assert not checks.check_work(make(tmp_path), ARM, tmp_path)
+
+
+def test_module_loads_with_the_oldest_numpy_that_is_declared():
+    """GPflow 2.11 asks for `numpy<2`, and must find an environment with Tapeflow."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    (oldest,) = (re.fullmatch(r"numpy>=([\d.]+)", name)[1] for name in declared if name.startswith("numpy"))
+    source = (ROOT / "core/python/convert.cc").read_text()
+    targets = re.findall(r"NPY_(?:TARGET_VERSION|NO_DEPRECATED_API) NPY_(\d+)_(\d+)_API_VERSION", source)
+    assert len(targets) == 2
+    for target in targets:
+        assert tuple(map(int, target)) <= tuple(map(int, oldest.split("."))) < (2, 0)

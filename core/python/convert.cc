@@ -1,8 +1,8 @@
 // Converting Python values to tensors and tensors to NumPy arrays. The only file that uses NumPy's C interface.
 #include "autodiff/tape.h"
 #include "python/common.h"
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define NPY_NO_DEPRECATED_API NPY_1_25_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_25_API_VERSION
 #include <numpy/arrayobject.h>
 
 #include <algorithm>

@@ -143,3 +143,23 @@ def test_values_of_strategies():
     assert isinstance(pair.run(lambda: tf.constant(1.0)), values.PerReplica)
     resolvers = inner("distribute.cluster_resolver")
     assert resolvers.SimpleClusterResolver is tf.distribute.cluster_resolver.SimpleClusterResolver
+
+
+def test_messages_of_files():
+    """Libraries read saved files by the modules that protoc made for TensorFlow."""
+    saved_model = table.find("core.protobuf.saved_model_pb2").SavedModel()
+    saved_model.meta_graphs.add().graph_def.library.function.add().signature.name = "f"
+    (read,) = (
+        table.find("core.protobuf.saved_model_pb2").SavedModel.FromString(saved_model.SerializeToString()).meta_graphs
+    )
+    assert isinstance(read, table.find("core.protobuf.meta_graph_pb2").MetaGraphDef)
+    assert isinstance(read.graph_def.library, table.find("core.framework.function_pb2").FunctionDefLibrary)
+    assert table.find("core.framework.variable_pb2").VariableDef(variable_name="v").variable_name == "v"
+    for module, name in [
+        ("protobuf.saved_object_graph", "SavedObjectGraph"),
+        ("protobuf.trackable_object_graph", "TrackableObjectGraph"),
+        ("protobuf.struct", "StructuredValue"),
+        ("protobuf.saver", "SaverDef"),
+        ("framework.op_def", "OpDef"),
+    ]:
+        assert getattr(table.find(f"core.{module}_pb2"), name).DESCRIPTOR.name == name

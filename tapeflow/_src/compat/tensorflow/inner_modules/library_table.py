@@ -36,14 +36,36 @@ _cluster_resolvers = {
 }
 
 _MESSAGES_BY_MODULE = {
+    "framework.attr_value": ["NameAttrList"],
+    "framework.function": ["FunctionDef", "FunctionDefLibrary", "GradientDef", "RegisteredGradient"],
+    "framework.full_type": ["FullTypeDef"],
+    "framework.op_def": ["OpDef", "OpDeprecation"],
+    "framework.resource_handle": ["ResourceHandleProto"],
     "framework.step_stats": ["AllocatorMemoryUsed", "DeviceStepStats", "MemoryStats", "NodeExecStats", "StepStats"],
+    "framework.tensor_slice": ["TensorSliceProto"],
+    "framework.variable": ["SaveSliceInfoDef", "VariableDef"],
     "protobuf.cluster": ["ClusterDef", "JobDef"],
     "protobuf.config": [
         *("CallableOptions", "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RPCOptions"),
         *("RunMetadata", "RunOptions", "SessionMetadata", "TensorConnection", "ThreadPoolOptionProto"),
     ],
+    "protobuf.fingerprint": ["FingerprintDef"],
+    "protobuf.meta_graph": ["AssetFileDef", "CollectionDef", "MetaGraphDef", "SignatureDef", "TensorInfo"],
     "protobuf.rewriter_config": ["AutoParallelOptions", "RewriterConfig", "ScopedAllocatorOptions", "VerifierConfig"],
+    "protobuf.saved_model": ["SavedModel"],
+    "protobuf.saved_object_graph": [
+        *("CapturedTensor", "FunctionSpec", "SaveableObject", "SavedAsset", "SavedBareConcreteFunction"),
+        *("SavedConcreteFunction", "SavedConstant", "SavedFunction", "SavedObject", "SavedObjectGraph"),
+        *("SavedResource", "SavedUserObject", "SavedVariable"),
+    ],
+    "protobuf.saver": ["SaverDef"],
+    "protobuf.struct": [
+        *("BoundedTensorSpecProto", "DictValue", "ListValue", "NamedTupleValue", "NoneValue", "PairValue"),
+        *("StructuredValue", "TensorSpecProto", "TupleValue", "TypeSpecProto"),
+    ],
+    "protobuf.tensor_bundle": ["BundleEntryProto", "BundleHeaderProto"],
     "protobuf.tensorflow_server": ["ServerDef"],
+    "protobuf.trackable_object_graph": ["RegisteredSaver", "TrackableObjectGraph"],
 }
 
 names_by_path: dict[str, dict[str, Any]] = {
