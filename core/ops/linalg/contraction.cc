@@ -40,7 +40,7 @@ Product plan(const char* who, const Shape& a, const Shape& b, bool ta, bool tb) 
          "). A vector becomes a matrix with x[:, tf.newaxis]; see also tf.linalg.matvec.");
   Product p{ta, tb, ta ? a.back(1) : a.back(2), tb ? b.back(2) : b.back(1), ta ? a.back(2) : a.back(1), {}};
   int64_t other = tb ? b.back(1) : b.back(2);
-  if (p.k != other)
+  if (p.k != other && p.k >= 0 && other >= 0)
     fail(ErrorKind::invalid_argument, who, ": Matrix size-incompatible: In[0]: ", a, ", In[1]: ", b,
          "; the inner dimensions ", p.k, " and ", other, " must be equal");
   if (!broadcast(a.slice(0, a.rank() - 2), b.slice(0, b.rank() - 2), &p.batch))
@@ -222,6 +222,28 @@ RowStructure rows_of_matmul(const Call& call, std::span<const bool> by_row, std:
   return RowStructure::summed;
 }
 
+void infer_matmul(Call& call) {
+  const Tensor &a = call.in[0], &b = call.in[1];
+  const Params& f = call.params;
+  const DType dtype = product_dtype(f, a.dtype());
+  if (a.dtype() != b.dtype() && !(narrow_dtypes.has(a.dtype()) && narrow_dtypes.has(b.dtype()) && dtype != a.dtype()))
+    family::fail_dtypes(call);
+  if (f[matmul_params.transpose_a] && f[matmul_params.adjoint_a])
+    fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
+  if (f[matmul_params.transpose_b] && f[matmul_params.adjoint_b])
+    fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
+  if (!matrix_dtypes.has(dtype))
+    fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(dtype),
+         " is not in the list of allowed values: products are taken in float, complex, int32 or int64; ask for one "
+         "with output_type");
+  if (!a.shape().known_rank() || !b.shape().known_rank()) return call.returns(dtype, Shape::unknown());
+  Product p = plan(call.name(), a.shape(), b.shape(), transposes_a(f), transposes_b(f));
+  Shape shape = p.batch;
+  shape.append(p.m);
+  shape.append(p.n);
+  call.returns(dtype, shape);
+}
+
 const Op& matmul_op = []() -> const Op& {
   Op op{
       .name = "MatMul",
@@ -231,26 +253,7 @@ const Op& matmul_op = []() -> const Op& {
                     flag(matmul_params.transpose_a), flag(matmul_params.transpose_b), flag(matmul_params.adjoint_a),
                     flag(matmul_params.adjoint_b), flag(matmul_params.a_is_sparse), flag(matmul_params.b_is_sparse),
                     dtype_argument(matmul_params.output_type), flag(matmul_params.grad_a), flag(matmul_params.grad_b)}};
-  op.infer = [](Call& call) {
-    const Tensor &a = call.in[0], &b = call.in[1];
-    const Params& f = call.params;
-    const DType dtype = product_dtype(f, a.dtype());
-    if (a.dtype() != b.dtype() && !(narrow_dtypes.has(a.dtype()) && narrow_dtypes.has(b.dtype()) && dtype != a.dtype()))
-      family::fail_dtypes(call);
-    if (f[matmul_params.transpose_a] && f[matmul_params.adjoint_a])
-      fail(ErrorKind::value, call.name(), ": Only one of `transpose_a` and `adjoint_a` can be True.");
-    if (f[matmul_params.transpose_b] && f[matmul_params.adjoint_b])
-      fail(ErrorKind::value, call.name(), ": Only one of `transpose_b` and `adjoint_b` can be True.");
-    if (!matrix_dtypes.has(dtype))
-      fail(ErrorKind::invalid_argument, call.name(), ": Value for attr 'T' of ", legacy_name_of(dtype),
-           " is not in the list of allowed values: products are taken in float, complex, int32 or int64; ask for one "
-           "with output_type");
-    Product p = plan(call.name(), a.shape(), b.shape(), transposes_a(f), transposes_b(f));
-    Shape shape = p.batch;
-    shape.append(p.m);
-    shape.append(p.n);
-    call.returns(dtype, shape);
-  };
+  op.infer = op.infer_staged = infer_matmul;
   op.kernel = matmul_kernel;
   op.runs_epilogue = true;
   op.vjp = matmul_vjp;

@@ -42,13 +42,27 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         if graph is not None:
             graph.cut_back(count)
         try:
-            return _run_whole(function, args, kwargs, leaves)
+            if (known := _with_known_values(leaves)) is None:
+                return _run_whole(function, args, kwargs, leaves)
+            positional, named = nest.pack_sequence_as([args, kwargs], known, expand_composites=True)
+            return _stage(function, tuple(positional), named)
         except Exception:
             if isinstance(error, ValueError | OpError):
                 raise error from None
             raise
     finally:
         frames.stack.pop()
+
+
+def _with_known_values(leaves: list[Any]) -> list[Any] | None:
+    """The arguments with integer tensors of the graph replaced by their values, where these follow from constants and
+    shapes; None if there is no such tensor."""
+    values = [
+        _core.known_value(leaf) if _core.is_symbolic(leaf) and not leaf.dtype.is_floating else None for leaf in leaves
+    ]
+    if all(value is None for value in values):
+        return None
+    return [leaf if value is None else value for leaf, value in zip(leaves, values)]
 
 
 _UNNAMED = {"group", "no_op", "tuple", "executing_eagerly"}

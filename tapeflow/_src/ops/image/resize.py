@@ -16,6 +16,7 @@ from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 @public("image.ResizeMethod")
@@ -240,6 +241,26 @@ def target_size(images: Any, size: Any, preserve_aspect_ratio: bool) -> tuple[in
     return height, width
 
 
+def _known_size(size: Any) -> list[int | None]:
+    """The height and width as far as they are known while tracing."""
+    if _core.is_symbolic(size):
+        return _core.known_elements(size) or [None, None]
+    parts = size if isinstance(size, list | tuple) else np.asarray(size).tolist()
+    return [(_core.known_elements(part) or [None])[0] if _core.is_symbolic(part) else int(part) for part in parts]
+
+
+def _resized_spec(images: Any, size: Any, method: str, known_size: bool = True) -> TensorSpec:
+    """What is known of a result while the size, or that of the images, is not."""
+    x = images if isinstance(images, RaggedTensor) else convert_to_tensor(images)
+    if x.shape.rank not in (3, 4, None):
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
+    target = _known_size(size) if known_size else [None, None]
+    if len(target) != 2:
+        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    shape = None if x.shape.rank is None else [*x.shape[:-3], *target, x.shape[-1]]
+    return TensorSpec(shape, x.dtype if method == "nearest" else float32)
+
+
 @public("image.resize")
 def resize(
     images: Any,
@@ -280,6 +301,15 @@ def resize(
     else:
         y = resample(batch, height, width, method, antialias and method not in ("nearest", "area"), False, True)
     return primitives.Squeeze(y, [0]) if single else y
+
+
+def _resize_specs(
+    images: Any, size: Any, method: str = "bilinear", preserve_aspect_ratio: bool = False, *_: Any, **__: Any
+) -> TensorSpec:
+    return _resized_spec(images, size, method, not preserve_aspect_ratio)
+
+
+resize.result_specs = _resize_specs  # type: ignore[attr-defined]
 
 
 def _resize_rows(images: Any, size: Any, method: str, preserve_aspect_ratio: bool, antialias: bool) -> Any:
@@ -354,6 +384,14 @@ def resize_area(images: Any, size: Any, align_corners: bool = False, name: str |
     """
     return _legacy(images, size, "area", align_corners, False)
 
+
+for _function, _method in (
+    (resize_bilinear, "bilinear"),
+    (resize_bicubic, "bicubic"),
+    (resize_nearest_neighbor, "nearest"),
+    (resize_area, "area"),
+):
+    _function.result_specs = lambda images, size, *_, _method=_method, **__: _resized_spec(images, size, _method)  # type: ignore[attr-defined]
 
 # ---- crops of boxes
 

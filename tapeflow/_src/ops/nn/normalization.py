@@ -13,6 +13,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, is_open, ones_like, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.ops.random.stateless import stateless_uniform
 from tapeflow._src.ops.random.streams import uniform
 from tapeflow._src.types.dtypes import bfloat16, float16, float32, float64, int32
@@ -335,11 +336,17 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
         raise InvalidArgumentError.of(f"nn.bias_add: Input tensor must be at least 2D: {value.shape.as_list()}")
     if channels.rank != 1:
         raise InvalidArgumentError.of(f"nn.bias_add: Biases must be 1D: {bias.shape.as_list()}")
-    if channels[0] != dims[1 if first else -1]:
-        raise InvalidArgumentError.of(
-            f"nn.bias_add: Must provide as many biases as the last dimension of the input tensor: "
-            f"{bias.shape.as_list()} vs. {value.shape.as_list()}",
-        )
+    axis = 1 if first else dims.rank - 1
+    if channels[0] != dims[axis]:
+        if channels[0] is not None and dims[axis] is not None:
+            raise InvalidArgumentError.of(
+                f"nn.bias_add: Must provide as many biases as the last dimension of the input tensor: "
+                f"{bias.shape.as_list()} vs. {value.shape.as_list()}",
+            )
+        if dims[axis] is None:
+            value = ensure_shape(value, [channels[0] if i == axis else n for i, n in enumerate(dims)])
+        else:
+            bias = ensure_shape(bias, [dims[axis]])
     if first and dims.rank > 2:
         bias = primitives.Reshape(bias, [-1] + [1] * (dims.rank - 2))
     return value + bias
