@@ -116,3 +116,56 @@ def test_nothing_in_between():
     assert tf.linspace(0.0, 1.0, 0).shape == (0,) and tf.linspace([0.0, 1.0], [1.0, 2.0], 0, axis=-1).shape == (2, 0)
     found = tf.raw_ops.UniqueWithCountsV2(x=tf.zeros([0, 2]), axis=[0])
     assert found.y.shape == (0, 2) and found.count.shape == (0,)
+
+
+def test_products_with_square_matrices():
+    rows = tf.TensorSpec([None, None])
+    assert staged(lambda x: tf.matmul(x, tf.ones([10, 10])), rows)[1] == [None, 10]
+    assert staged(lambda x: tf.matmul(x, tf.ones([3, 10]), transpose_b=True), rows)[1] == [None, 3]
+    assert staged(lambda x: tf.matmul(x, tf.ones([2, 1, 6, 6])), tf.TensorSpec([None, None, None]))[1] == [
+        2,
+        None,
+        None,
+        6,
+    ]
+    run = tf.function(lambda x: tf.matmul(x, tf.ones([2, 2])), input_signature=[tf.TensorSpec(None)])
+    assert run.get_concrete_function().output_shapes.rank is None
+    np.testing.assert_array_equal(run(tf.ones([1, 2])), [[2.0, 2.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(tf.ones([1, 3]))
+
+
+def test_biases_of_unknown_channels():
+    add = lambda x: tf.nn.bias_add(x, tf.range(3.0))  # noqa: E731
+    run, shape = staged(add, tf.TensorSpec([None, None]))
+    assert shape == [None, 3]
+    np.testing.assert_array_equal(run(tf.ones([1, 3])), [[1.0, 2.0, 3.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError):  # and not broadcast
+        run(tf.ones([2, 1]))
+    run, shape = staged(lambda b: tf.nn.bias_add(tf.ones([1, 2, 4]), b, "NC..."), tf.TensorSpec([None]))
+    assert shape == [1, 2, 4]
+
+
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+def test_resized_images(method):
+    double = lambda x: tf.image.resize(x, tf.shape(x)[1:3] * 2, method)  # noqa: E731
+    run, shape = staged(double, tf.TensorSpec([None, None, 2, 3]))
+    assert shape == [None, None, None, 3]
+    image = tf.reshape(tf.range(12.0), [1, 2, 2, 3])
+    np.testing.assert_array_equal(run(image), tf.image.resize(image, [4, 4], method))
+    assert staged(double, tf.TensorSpec([None, 2, 2, 3]))[1] == [None, 4, 4, 3]  # the size follows from the shape
+    with tf.Graph().as_default():
+        size = tf.constant([2, 2]) * tf.constant([2, 1])
+        assert tf.image.resize(tf.ones([1, 2, 2, 3]), size, method).shape == [1, 4, 2, 3]
+
+
+def test_loss_of_sparse_labels():
+    logits = tf.random.stateless_normal([5, 2, 6], [1, 2])
+    loss = lambda labels, logits: tf.nn.ctc_loss(labels, logits, None, [5, 5], blank_index=0)  # noqa: E731
+    specs = [tf.SparseTensorSpec([None, None], tf.int32), tf.TensorSpec([None, None, 6])]
+    run = tf.function(loss, input_signature=specs)
+    labels = tf.sparse.from_dense([[1, 2], [3, 0]])
+    np.testing.assert_allclose(run(labels, logits), loss(labels, logits))
+    too_long = tf.sparse.from_dense([[1, 1, 1, 1], [3, 0, 0, 0]])  # needs three blanks between
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Not enough time"):
+        run(too_long, logits)

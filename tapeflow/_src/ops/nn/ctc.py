@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import float32, float64, int32, int64
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
@@ -25,11 +25,11 @@ def is_sparse_matrix(labels: Any) -> bool:
 
 def dense_labels(labels: Any) -> tuple[Any, Any]:
     """The labels of a sparse matrix as rows filled up with 0, and their lengths."""
-    batch, width = (int(d) for d in np.asarray(labels.dense_shape))
-    rows = labels.indices[:, 0]
-    ones = primitives.BroadcastTo(cast(1, int64), [labels.values.shape[0]])
-    lengths = primitives.UnsortedSegmentSum(ones, rows, batch)
-    return primitives.ScatterNd(labels.indices, cast(labels.values, int64), [batch, width]), lengths
+    sizes, values = cast(labels.dense_shape, int64), cast(labels.values, int64)
+    lengths = primitives.UnsortedSegmentSum(
+        primitives.BroadcastTo(cast(1, int64), primitives.Shape(values)), labels.indices[:, 0], sizes[0]
+    )
+    return primitives.ScatterNd(labels.indices, values, sizes), lengths
 
 
 @public("nn.ctc_loss", "compat.v1.nn.ctc_loss_v2")
@@ -65,28 +65,32 @@ def ctc_loss(
     labels, label_length = convert_to_tensor(labels), convert_to_tensor(label_length)
     logit_length = convert_to_tensor(logit_length)
     if sparse:
-        check_time(labels, label_length, logit_length)
+        labels = check_time(labels, label_length, logit_length)
     return primitives.CTCLossDense(logits, labels, label_length, logit_length, blank % classes)
 
 
-def check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> None:
-    """Each label needs a time step, and each repeated one a blank before it if repetitions are merged."""
-    width = labels.shape[1]
-    if width == 0:
-        return
-    inside = np.arange(1, width)[None, :] < primitives.ExpandDims(label_length, 1)
+def check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> Any:
+    """The labels, if each has a time step, and each repeated one a blank before it if repetitions are merged."""
+    places = primitives.Range(cast(1, int64), cast(primitives.Shape(labels)[1], int64), cast(1, int64))
+    inside = primitives.Less(places, primitives.ExpandDims(cast(label_length, int64), 1))
     repeated = primitives.LogicalAnd(primitives.Equal(labels[:, 1:], labels[:, :-1]), inside)
     blanks = primitives.Sum(cast(repeated, label_length.dtype), [1], False)
     needed = label_length + blanks if merge_repeated else label_length
     available = cast(logit_length, needed.dtype)
     short = primitives.Greater(needed, available)
+    advice = "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs"
+    if _core.is_symbolic(short):
+        message = f"nn.ctc_loss: Not enough time for target transition sequence. {advice}"
+        check = find_public("debugging.Assert")(primitives.LogicalNot(primitives.Any(short, None, False)), [message])
+        with find_public("control_dependencies")([] if check is None else [check]):
+            return primitives.Identity(labels)
     if bool(primitives.Any(short, None, False)):
         first = int(primitives.ArgMax(cast(short, int32), 0))
         raise InvalidArgumentError.of(
             f"nn.ctc_loss: Not enough time for target transition sequence (required: {int(needed[first])}, "
-            f"available: {int(available[first])}) in sequence {first}. "
-            "You can turn this error into a warning by using the flag ignore_longer_outputs_than_inputs",
+            f"available: {int(available[first])}) in sequence {first}. {advice}",
         )
+    return labels
 
 
 @public("nn.ctc_beam_search_decoder", "compat.v1.nn.ctc_beam_search_decoder_v2")

@@ -99,7 +99,7 @@ def ctc_loss(
     if preprocess_collapse_repeated:
         dense, lengths = collapse_repeated(dense, lengths)
     if not ignore_longer_outputs_than_inputs:
-        check_time(dense, lengths, sequence_length, ctc_merge_repeated)
+        dense = check_time(dense, lengths, sequence_length, ctc_merge_repeated)
     if not time_major:
         logits = primitives.Transpose(logits, [1, 0, 2])
     blank = logits.shape[-1] - 1
