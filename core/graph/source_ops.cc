@@ -73,6 +73,7 @@ const Op& default_op = define_inner(Op{
     .kernel = [](Call& call) { call.out.push_back(call.in[0].view(call.in[0].shape())); },
     .makes_outputs = true,
     .vjp = [](RuleContext& c) { c.set(0, c.dy()); },
+    .stateful = true,  // a session may feed it: shapes must not follow from the default
     .python_rule = true,
 });
 

@@ -53,3 +53,10 @@ class FuncGraph(tracing.FuncGraph, metaclass=_AnyFunctionGraph):
         """An input of this dtype and shape."""
         self.input_names.append(name)
         return self.add_input(dtype, shape)
+
+    def add_placeholder_with_default(self, value: Any, shape: Any, name: str) -> Any:
+        """A tensor of this graph with a value that is not known while it is built."""
+        value = _core.convert_to_tensor(value, None, None, "placeholder_with_default")
+        if not _core.is_symbolic(value):
+            value = self.add_constant(value, f"{name}/input")
+        return super().add_placeholder_with_default(value, shape, name)

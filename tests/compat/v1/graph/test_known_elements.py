@@ -66,3 +66,21 @@ def test_conditions_that_follow_from_constants_are_decided():
         decided = tf.logical_and(tf.less(tf.constant(1.0), 2.0), tf.equal(tf.rank(x()), 3))
         assert smart_cond(decided, lambda: "yes", lambda: "no") == "yes"
         assert tf.is_tensor(smart_cond(v1.placeholder(tf.bool, []), lambda: 1, lambda: 2))
+
+
+def test_shapes_do_not_follow_from_defaults():
+    """A session may feed another value."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        size = v1.placeholder_with_default(tf.constant([3, 4]), [2])
+        assert tf.get_static_value(size) is None
+        zeros = tf.zeros(size)
+        assert zeros.shape.as_list() == [None, None]
+        assert session.run(zeros).shape == (3, 4)
+        assert session.run(zeros, {size: [1, 2]}).shape == (1, 2)
+        rows = v1.sparse_placeholder(tf.float32, [None, -1, 1])
+        assert rows.shape.as_list() == [None, None, 1]
+        assert tf.sparse.reshape(rows, tf.shape(rows)[:2]).shape.as_list() == [None, None]
+    with tf.__internal__.FuncGraph("keras_graph").as_default():
+        rows = v1.sparse_placeholder(tf.float32, [None, None, 1])
+        assert tf.is_symbolic_tensor(rows.dense_shape)
+        assert tf.sparse.reshape(rows, tf.shape(rows)[:2]).shape.as_list() == [None, None]

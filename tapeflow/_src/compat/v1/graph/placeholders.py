@@ -67,10 +67,13 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     tf.float32
     """
     graph, base = _graph("sparse_placeholder"), name or "Placeholder"
+    known = TensorShape(None)
     if _core.is_tensor(shape):
         rank, size = shape.shape.as_list()[0], cast(shape, int64)
     else:
-        known = TensorShape(None) if shape is None else as_shape(shape)
+        if shape is not None:
+            sizes = shape.as_list() if isinstance(shape, TensorShape) else shape
+            known = TensorShape([None if isinstance(size, int) and size == -1 else size for size in sizes])
         rank = known.rank
         size = None if rank is None else [-1 if d is None else d for d in known.as_list()]
     indices = graph.add_placeholder(int64, TensorShape([None, rank]), f"{base}/indices")
@@ -80,4 +83,6 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     else:
         size = _core.convert_to_tensor(size, int64, None, "sparse_placeholder")
         size = graph.add_placeholder_with_default(size, TensorShape([rank]), f"{base}/shape")
-    return SparseTensor(indices, values, size)
+    made = SparseTensor(indices, values, size)
+    made.set_shape(known)
+    return made
