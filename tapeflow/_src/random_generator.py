@@ -165,7 +165,13 @@ class Generator(Trackable):
         """The number of the algorithm, 1 for Philox."""
         return self._alg
 
-    _state_var = property(lambda self: self._state)  # where TensorFlow keeps it
+    @property
+    def _state_var(self) -> Any:  # where TensorFlow keeps it, and where a loaded SavedModel sets it
+        return self._state
+
+    @_state_var.setter
+    def _state_var(self, state: Any) -> None:
+        self._state = state
 
     @property
     def key(self) -> Any:

@@ -1,5 +1,6 @@
 """Extension types: fields, specs, functions, control flow, gradients, and public functions that know them."""
 
+import copy
 import inspect
 import typing
 
@@ -419,3 +420,9 @@ class TestSavedModels:
         module.f(Masked([1.0], [True]))
         with pytest.raises(ValueError, match="cannot be written into a SavedModel"):
             tf.saved_model.save(module, str(tmp_path))
+
+
+def test_copies_of_specs():
+    spec = tf.type_spec_from_value(Masked([1.0], [True]))
+    assert copy.deepcopy(spec) == spec == copy.copy(spec)
+    assert copy.deepcopy(spec).values == tf.TensorSpec([1])

@@ -72,21 +72,24 @@ def _is_saved(thing: Any) -> bool:
 
 
 class ObjectList:
-    """All objects below a root, numbered, the root first."""
+    """All objects below a root, numbered, the root first.
 
-    def __init__(self, root: Any) -> None:
+    Objects such as Keras's make functions for saving, and keep them in the cache: one save has one cache.
+    """
+
+    def __init__(self, root: Any, cache: Any = None) -> None:
         self.things: list[Any] = []
         self.children: list[dict[str, int]] = []
         self.paths: list[tuple[tuple[str, int], ...]] = []  # the names that lead to an object, and the numbers
         self.slots: dict[int, list[tuple[int, str, int]]] = {}  # by optimizer: a variable, a name, what is kept for it
         self._number_by_id: dict[int, int] = {}
-        cache = ObjectIdentityDictionary()
+        self.cache = ObjectIdentityDictionary() if cache is None else cache
         waiting = [root]
         self.add(root)
         while waiting:
             thing = waiting.pop(0)
             number = self._number_by_id[id(_identity(thing))]
-            for name, child in held_by(thing, cache).items():
+            for name, child in held_by(thing, self.cache).items():
                 known = id(_identity(child)) in self._number_by_id
                 added = self.children[number][name] = self.add(child)
                 if not known:

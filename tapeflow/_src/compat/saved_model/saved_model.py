@@ -162,7 +162,7 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
     named = {name: _concrete(name, function) for name, function in (signatures or {}).items()}
     objects = ObjectList(obj)
     if _trace_functions(objects):  # which may have made variables
-        objects = ObjectList(obj)
+        objects = ObjectList(obj, objects.cache)
     if signatures is None:
         named = {name: _concrete(name, function) for name, function in _default_signatures(objects).items()}
     gradients = options is None or options.experimental_custom_gradients

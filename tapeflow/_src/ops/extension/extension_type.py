@@ -137,6 +137,9 @@ class ExtensionTypeSpec(TypeSpec):
         fill = lambda leaf: next(rest) if isinstance(leaf, TypeSpec) else leaf  # noqa: E731
         return self.value_type._of_fields({n: _map_leaves(fill, v) for n, v in self._fields_of_spec().items()})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._of_fields, (self._fields_of_spec(),)
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self._fields_of_spec().items())
         return f"{type(self).__qualname__}({shown})"

@@ -49,6 +49,22 @@ def test_objects_add_functions_for_the_file(tmp_path):
     assert loaded.parts == []
 
 
+def test_inner_objects_add_functions_for_the_file(tmp_path):
+    model = tf.Module()
+    model.layer = Layer(3.0)
+    tf.saved_model.save(model, tmp_path)
+    assert tf.saved_model.load(tmp_path).layer.call_fn(tf.constant([2.0])).numpy() == [6.0]
+
+
+def test_a_generator_stands_for_a_saved_one(tmp_path):
+    model = tf.Module()
+    model.generator = tf.random.Generator.from_seed(3)
+    tf.saved_model.save(model, tmp_path)
+    expected, fresh = model.generator.normal([2]), tf.random.Generator.from_seed(5)
+    load_partial(str(tmp_path), {"root.generator": (fresh, setattr)})
+    assert fresh.normal([2]).numpy().tolist() == expected.numpy().tolist()
+
+
 def test_given_objects_stand_for_saved_ones(tmp_path):
     tf.saved_model.save(Layer(3.0), tmp_path)
     layer, attributes = Layer(0.0), {}
