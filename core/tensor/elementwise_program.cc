@@ -76,13 +76,26 @@ template <class T> void BroadcastPattern::write(const T* operand, int64_t first,
     rest /= groups_[g].length;
     offset += index[g] * groups_[g].stride;
   }
+  auto repeat = [](const T element, int64_t count, T* to) {  // and up to kSlack more
+    constexpr int64_t together = kSlack / 4;
+    for (int64_t i = 0; i < count; i += together)
+      for (int64_t k = 0; k < together; ++k) to[i + k] = element;
+  };
   for (int64_t done = 0; done < n;) {
     const int64_t count = std::min(inner.length - index[last], n - done);
     const T* from = operand + offset;
     if (inner.stride == 0) {
-      constexpr int64_t together = 4;
-      for (int64_t i = 0; i < count; i += together)
-        for (int64_t k = 0; k < together; ++k) y[done + i + k] = *from;
+      repeat(*from, count, y + done);
+      // Neighbours that are each repeated: all but the last one of them.
+      if (last > 0 && index[last] + count == inner.length) {
+        const int64_t more =
+            std::min(groups_[last - 1].length - 1 - index[last - 1], (n - done - count) / inner.length);
+        T* to = y + done + count;
+        for (int64_t i = 1; i <= more; ++i, to += inner.length) repeat(from[i], inner.length, to);
+        index[last - 1] += more;
+        offset += more * groups_[last - 1].stride;
+        done += more * inner.length;
+      }
     } else if (count >= 8) {
       std::memcpy(y + done, from, size_t(count) * sizeof(T));
     } else {
@@ -93,7 +106,12 @@ template <class T> void BroadcastPattern::write(const T* operand, int64_t first,
     if (last > 0 && groups_[last - 1].stride == 0 && count == inner.length && done < n) {
       int64_t more = std::min((groups_[last - 1].length - 1 - index[last - 1]) * count, n - done), there = count;
       index[last - 1] += more / count;
-      if (more % count == 0) {
+      if (more % count == 0 && count <= kSlack && more <= kSlack * count) {
+        T run[kSlack];
+        std::memcpy(run, y + done - count, sizeof run);
+        for (int64_t made = 0; made < more; made += count) std::memcpy(y + done + made, run, sizeof run);
+        done += more;
+      } else if (more % count == 0) {
         for (int64_t made = 0, part; made < more; made += part, there += part) {
           part = std::min(there, more - made);
           std::memcpy(y + done + made, y + done - count, size_t(part) * sizeof(T));

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/blocks.h"
+#include "kernels/simd/vector.h"
 
 namespace tapeflow {
 
@@ -108,6 +109,94 @@ template <class Number> Number loss(BlockVector<Number> y, int64_t times, int64_
     }
   }
   return minus(Number(0), total);
+}
+
+// The same by probabilities instead of their logarithms, each time step scaled to a sum of 1: no logarithm and no
+// exponential for each state. False where the range of double does not suffice, or no path fits; the caller then takes
+// the logarithms. States below kSmallest are dropped. What a drop at time t may lose is at most kSmallest times the
+// scales so far for each state, for what comes after has a probability of at most 1; this must be nothing beside the
+// probability of all paths.
+inline bool scaled_loss(const BlockVector<double>& logits, int64_t times, int64_t classes,
+                        const BlockVector<int64_t>& labels, int64_t blank, bool merge_repeated,
+                        BlockVector<double>& derivative, double& loss) {
+  constexpr double kSmallest = 1e-200, kSmallestSum = 1e-100, kLargestGap = 400;
+  if (times == 0) return false;
+  const int64_t states = 2 * int64_t(labels.size()) + 1, width = states + 2;  // two states of 0 at the edge
+  BlockVector<int64_t> symbol(static_cast<size_t>(states), blank);
+  BlockVector<double> stay(size_t(width), 1.0), skip(size_t(width), 0.0);  // skip[s + 2]: from s to s + 2
+  for (int64_t s = 1; s < states; s += 2) {
+    symbol[size_t(s)] = labels[size_t(s / 2)];
+    stay[size_t(s)] = merge_repeated;
+    if (s >= 2) skip[size_t(s)] = !merge_repeated || symbol[size_t(s)] != symbol[size_t(s - 2)];
+  }
+  derivative.resize(size_t(times * classes));
+  for (int64_t t = 0; t < times; ++t)
+    vector_kernels<double>().softmax_row(&logits[size_t(t * classes)], &derivative[size_t(t * classes)], classes);
+  BlockVector<double> emitted(static_cast<size_t>(states));
+  bool fits = true;
+  // The logarithm of the scales when a state was first dropped.
+  double log_scale = 0, first_drop = kLogZero;
+  auto emit = [&](int64_t t) {
+    const double* p = &derivative[size_t(t * classes)];
+    bool small = false;
+    for (int64_t s = 0; s < states; ++s) {
+      emitted[size_t(s)] = p[symbol[size_t(s)]];
+      small |= !(emitted[size_t(s)] >= kSmallestSum);
+    }
+    if (small) first_drop = std::max(first_drop, log_scale);
+  };
+  auto scale = [&](double* row) {
+    double sums[4] = {};
+    for (int64_t s = 0; s < states; ++s) sums[s % 4] += row[s];
+    const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]), factor = 1 / sum;
+    fits &= sum >= kSmallestSum;
+    bool dropped = false;
+    for (int64_t s = 0; s < states; ++s) {
+      const double scaled = row[s] * factor;
+      dropped |= scaled > 0 && scaled < kSmallest;
+      row[s] = scaled < kSmallest ? 0 : scaled;
+    }
+    log_scale += std::log(sum);
+    if (dropped) first_drop = std::max(first_drop, log_scale);
+  };
+  BlockVector<double> forward(size_t(times * width), 0.0);  // state s of time t at t * width + 2 + s
+  for (int64_t t = 0; t < times && fits; ++t) {
+    double* now = &forward[size_t(t * width + 2)];
+    emit(t);
+    if (t == 0) {
+      for (int64_t s = 0; s < std::min<int64_t>(2, states); ++s) now[s] = emitted[size_t(s)];
+    } else {
+      const double* before = now - width;
+      for (int64_t s = 0; s < states; ++s)
+        now[s] = (stay[size_t(s)] * before[s] + before[s - 1] + skip[size_t(s)] * before[s - 2]) * emitted[size_t(s)];
+    }
+    scale(now);
+  }
+  if (!fits) return false;
+  const double* last = &forward[size_t((times - 1) * width + 2)];
+  const double total = last[states - 1] + (states > 1 ? last[states - 2] : 0);
+  loss = -(std::log(total) + log_scale);
+  if (!(total >= kSmallestSum) || !(first_drop + loss < kLargestGap)) return false;
+  BlockVector<double> backward(size_t(width), 0.0), later(size_t(width), 0.0), share(static_cast<size_t>(classes));
+  for (int64_t s = std::max<int64_t>(0, states - 2); s < states; ++s) backward[size_t(s)] = 1;
+  log_scale = 0, first_drop = kLogZero;
+  for (int64_t t = times - 1; t >= 0 && fits; --t) {
+    const double* now = &forward[size_t(t * width + 2)];
+    if (t > 0) emit(t);  // before the probabilities become derivatives
+    std::fill(share.begin(), share.end(), 0.0);
+    for (int64_t s = 0; s < states; ++s) share[size_t(symbol[size_t(s)])] += now[s] * backward[size_t(s)];
+    double sum = 0;
+    for (double part : share) sum += part;
+    fits &= sum >= kSmallestSum;
+    for (int64_t c = 0; c < classes; ++c) derivative[size_t(t * classes + c)] -= share[size_t(c)] / sum;
+    if (t == 0) break;
+    for (int64_t s = 0; s < states; ++s) later[size_t(s)] = backward[size_t(s)] * emitted[size_t(s)];
+    for (int64_t s = 0; s < states; ++s)
+      backward[size_t(s)] =
+          stay[size_t(s)] * later[size_t(s)] + later[size_t(s + 1)] + skip[size_t(s + 2)] * later[size_t(s + 2)];
+    scale(backward.data());
+  }
+  return fits && first_drop + loss < kLargestGap;
 }
 
 struct Path {

@@ -175,23 +175,36 @@ const Op& get_item_entry = define(Op{
     .node_name = "strided_slice",
 });
 
-// Calls row(offset in the sliced tensor, offset in the dense slice) for each innermost row of the slice.
+// Calls row(offset in the sliced tensor, offset in the dense slice, length, step in the sliced tensor) for rows that
+// make up the slice. Neighbouring dimensions through which it runs evenly count as one.
 template <class Row>
 void for_slice_rows(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count, Row row) {
-  int rank = shape.rank();
-  int64_t stride[kMaxRank + 1], rows = 1;
-  int64_t unit = 1;
-  for (int i = rank - 1; i >= 0; --i) stride[i] = unit, unit *= shape[i];
-  for (int i = 0; i + 1 < rank; ++i) rows *= count[size_t(i)];
-  int64_t length = rank ? count[size_t(rank - 1)] : 1;
-  if (length == 0) return;
-  for (int64_t r = 0; r < rows; ++r) {
-    int64_t rest = r, at = rank ? begin[size_t(rank - 1)] : 0;
-    for (int i = rank - 2; i >= 0; --i) {
-      at += (begin[size_t(i)] + rest % count[size_t(i)] * step[size_t(i)]) * stride[i];
-      rest /= count[size_t(i)];
+  int64_t length[kMaxRank + 1], stride[kMaxRank + 1], index[kMaxRank + 1] = {};
+  int64_t at = 0, unit = 1;
+  int rank = 0;  // innermost first
+  for (int i = shape.rank(); i-- > 0; unit *= shape[i]) {
+    const int64_t n = count[size_t(i)], along = step[size_t(i)] * unit;
+    if (n == 0) return;
+    at += begin[size_t(i)] * unit;
+    if (n == 1) continue;
+    if (rank > 0 && along == stride[rank - 1] * length[rank - 1]) {
+      length[rank - 1] *= n;
+    } else {
+      length[rank] = n;
+      stride[rank++] = along;
     }
-    row(at, r * length);
+  }
+  if (rank == 0) return row(at, 0, 1, 1);
+  for (int64_t from = 0;; from += length[0]) {
+    row(at, from, length[0], stride[0]);
+    int d = 1;
+    for (; d < rank; ++d) {
+      at += stride[d];
+      if (++index[d] < length[d]) break;
+      at -= stride[d] * length[d];
+      index[d] = 0;
+    }
+    if (d == rank) return;
   }
 }
 
@@ -212,17 +225,21 @@ bool contiguous(const Shape& shape, const Ints& begin, const Ints& step, const I
 
 Shape shape_of(const Ints& dims) { return Shape(dims.data(), int(dims.size())); }
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail_outside(const Shape& shape, int i, int64_t first, int64_t last) {
+  fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i,
+       " of ", shape);
+}
+
 // One number per dimension, and all positions begin + i * step, i < count, inside the shape.
 void require_inside(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count) {
-  for (const Ints* list : {&begin, &step, &count})
-    if (int(list->size()) != shape.rank())
-      fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", shape.rank(), "; got ",
-           list->size());
-  for (int i = 0; i < shape.rank(); ++i) {
-    int64_t n = count[size_t(i)], first = begin[size_t(i)], last = first + (n - 1) * step[size_t(i)];
-    if (n < 0 || (n > 0 && (first < 0 || first >= shape[i] || last < 0 || last >= shape[i])))
-      fail(ErrorKind::invalid_argument, "strided_slice: positions ", first, " to ", last, " are outside dimension ", i,
-           " of ", shape);
+  const size_t rank = size_t(shape.rank());
+  if (begin.size() != rank || step.size() != rank || count.size() != rank)
+    fail(ErrorKind::invalid_argument, "strided_slice: one number per dimension is needed, ", rank, "; got ",
+         begin.size(), ", ", step.size(), " and ", count.size());
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t n = count[i], first = begin[i], last = first + (n - 1) * step[i], dim = shape[int(i)];
+    if (n < 0 || (n > 0 && (first < 0 || first >= dim || last < 0 || last >= dim)))
+      fail_outside(shape, int(i), first, last);
   }
 }
 
@@ -299,8 +316,7 @@ template <class Put> void for_scattered_elements(const Call& call, const Shape& 
   const Ints count = Param(dy).ints, &begin = call.params[strided_slice_grad_params.begin],
              &step = call.params[strided_slice_grad_params.step];
   require_inside(x, begin, step, count);
-  const int64_t length = dy.rank() ? dy.back() : 1, inner = dy.rank() ? step[step.size() - 1] : 1;
-  for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from) {
+  for_slice_rows(x, begin, step, count, [&](int64_t to, int64_t from, int64_t length, int64_t inner) {
     if (inner == 1)
       for (int64_t i = 0; i < length; ++i) put(to + i, from + i);
     else
@@ -371,11 +387,10 @@ void write_slice(const Tensor& target, const SlicePlan& plan, const Tensor& valu
   by_size(target.dtype(), [&]<class T>(T*) {
     const T* from = static_cast<const T*>(v.raw());
     T* to = target.mutable_data<T>();
-    int rank = target.rank();
-    int64_t length = rank ? plan.count[size_t(rank - 1)] : 1, inner = rank ? plan.step[size_t(rank - 1)] : 1;
-    for_slice_rows(target.shape(), plan.begin, plan.step, plan.count, [&](int64_t out, int64_t in) {
-      for (int64_t i = 0; i < length; ++i) to[out + i * inner] = from[in + i];
-    });
+    for_slice_rows(target.shape(), plan.begin, plan.step, plan.count,
+                   [&](int64_t out, int64_t in, int64_t length, int64_t inner) {
+                     for (int64_t i = 0; i < length; ++i) to[out + i * inner] = from[in + i];
+                   });
   });
 }
 

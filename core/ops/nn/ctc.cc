@@ -94,8 +94,11 @@ const Op& ctc_loss_op = define(Op{
               BlockVector<double> derivative;
               for (int64_t b = begin; b < end; ++b) {
                 auto y = read_sequence<double>(s, b, [&](int64_t i) { return double(load(logits + i)); });
-                double loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank,
-                                        s.merge_repeated, derivative);
+                double loss;
+                if (!ctc::scaled_loss(y, s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank,
+                                      s.merge_repeated, derivative, loss))
+                  loss = ctc::loss(std::move(y), s.lengths[size_t(b)], s.classes, s.labels[size_t(b)], s.blank,
+                                   s.merge_repeated, derivative);
                 store(losses + b, Compute<T>(loss));
                 for (int64_t t = 0; t < s.times; ++t)
                   for (int64_t c = 0; c < s.classes; ++c)
