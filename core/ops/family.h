@@ -208,11 +208,16 @@ template <DTypes Set, class F, class Fast, int64_t Grain> void binary_kernel(Cal
 inline Tensor to_input_shape(const RuleContext& c, int i, Tensor dx) {
   return c.like_output(i) ? dx : unbroadcast(dx, c.shape(i));
 }
+// A rule of dy alone acts on the sum over what was repeated: it is smaller.
+template <class Rule> Tensor binary_dx(RuleContext& c, int i) {
+  if constexpr (!Signature<Rule>::keep) return apply<Rule>(c, to_input_shape(c, i, c.dy()), true);
+  return to_input_shape(c, i, apply<Rule>(c, c.dy(), true));
+}
 template <class RuleA, class RuleB> void binary_vjp(RuleContext& c) {
   if constexpr (!std::is_same_v<RuleA, NoGradient>)
-    if (c.wants(0)) c.set(0, to_input_shape(c, 0, apply<RuleA>(c, c.dy(), true)));
+    if (c.wants(0)) c.set(0, binary_dx<RuleA>(c, 0));
   if constexpr (!std::is_same_v<RuleB, NoGradient>)
-    if (c.wants(1)) c.set(1, to_input_shape(c, 1, apply<RuleB>(c, c.dy(), true)));
+    if (c.wants(1)) c.set(1, binary_dx<RuleB>(c, 1));
 }
 // A tangent is broadcast to the full shape before the rule sees it, so that both modes share one rule.
 Tensor broadcast_tangent(const RuleContext&, const Tensor& x_dot);

@@ -197,6 +197,31 @@ def sunk(x, w):
     return y + cheap
 
 
+def test_small_nodes_run_before_the_large_fusion_that_reads_them():
+    """Were they after its first node, the large fusion would be two passes over memory."""
+
+    def normalise(x):
+        mean, variance = tf.nn.moments(x, [0], keepdims=True)
+        return (x - mean) * tf.math.rsqrt(variance + 1e-5) + 1.0
+
+    text = ir(normalise, normal(256, 32), stage="elementwise-fusion")
+    large = [step for step in steps(text) if "Sub(" in step]
+    assert len(large) == 1
+    assert "Mul(" in large[0]
+
+
+def test_the_gradient_of_a_subtracted_row_negates_the_sum():
+    def program(x, b):
+        with tf.GradientTape() as tape:
+            tape.watch(b)
+            y = tf.reduce_sum(tf.square(x - b))
+        return tape.gradient(y, b)
+
+    text = ir(program, normal(64, 8), normal(8), stage="specialise")
+    assert "float32[8] = Neg" in text
+    assert "float32[64,8] = Neg" not in text
+
+
 def test_a_value_that_a_later_fusion_reads_is_computed_there():
     x, w = normal(300, 300), normal(300, 300)
     before, after = (steps(ir(sunk, x, w, stage=stage)) for stage in ("elementwise-fusion", "recompute"))

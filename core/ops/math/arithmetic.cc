@@ -327,7 +327,7 @@ const Op& squared_difference_op = define(Op{
           Tensor dy = complexes.has(c.dtype(0)) ? real_as_complex(c.dy()) : c.dy();
           Tensor dx = multiply(scaled(dy, 2), subtract(c.x(0), c.x(1)));
           if (c.wants(0)) c.set(0, unbroadcast(dx, c.shape(0)));
-          if (c.wants(1)) c.set(1, unbroadcast(negative(dx), c.shape(1)));
+          if (c.wants(1)) c.set(1, negative(unbroadcast(dx, c.shape(1))));
         },
     .jvp =
         [](RuleContext& c) {

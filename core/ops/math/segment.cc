@@ -5,6 +5,7 @@
 
 #include "base/blocks.h"
 #include "base/scratch.h"
+#include "kernels/simd/vector.h"
 #include "op/cost.h"
 #include "op/row_structure.h"
 #include "ops/arrays/positions.h"
@@ -64,6 +65,8 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
   using C = Compute<T>;
   const int64_t count = ids.size(), inner = count == 0 ? 0 : x.size() / count;
   const bool empty_is_zero = sorted && is_extremum<Fold>;
+  constexpr bool vectorizes = std::is_same_v<Fold, SumFold> && (std::is_same_v<T, float> || std::is_same_v<T, double>);
+  const bool adds_rows = vectorizes && inner >= 16;
   BlockVector<C> wide;
   C* total = wide_elements<T>(y, wide);
   std::fill(total, total + y.size(), Fold::template start<T>());
@@ -75,7 +78,9 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
       if (id[i] < 0) continue;
       const T* from = rows + i * inner;
       C* to = total + int64_t(id[i]) * inner;
-      if (inner != 1) {
+      if (adds_rows) {
+        if constexpr (vectorizes) vector_kernels<T>().accumulate(from, to, inner);
+      } else if (inner != 1) {
         for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
       } else if (sorted) {
         while (next < count && id[next] == id[i]) ++next;

@@ -42,6 +42,7 @@ class ReadyNodes {
   }
 
   const std::set<int>& list() const { return ready_; }
+  const std::vector<int>& readers(int i) const { return readers_[size_t(i)]; }
   void complete(int i) {
     ready_.erase(i);
     for (int r : readers_[size_t(i)])
@@ -122,6 +123,35 @@ void grow(PlanIR& ir, Step& step, const std::vector<ValueId>& component, ReadyNo
   std::ranges::sort(step.fused);
 }
 
+// Whether a small elementwise node computes, alone or with others like it, what a large one of the component reads: the
+// fusion of that component goes on further if the small ones ran before it.
+bool leads_into(const PlanIR& ir, int small, int64_t size, ValueId in_component, const std::vector<ValueId>& component,
+                const ReadyNodes& ready) {
+  constexpr int64_t kMuchSmaller = 16;
+  constexpr size_t kFarthest = 8;
+  std::vector<int> chain{small};
+  for (size_t k = 0; k < chain.size() && k < kFarthest; ++k) {
+    if (!ir.loops[size_t(chain[k])] || ir.elements_of(ir.node(chain[k])) * kMuchSmaller > size) continue;
+    for (int reader : ready.readers(chain[k])) {
+      const Node& n = ir.node(reader);
+      if (ir.loops[size_t(reader)] && ir.elements_of(n) == size && component[n.first_output] == in_component)
+        return true;
+      chain.push_back(reader);
+    }
+  }
+  return false;
+}
+
+// The node to begin the next fusion with, where `first` is the first one that is ready.
+int begin_of_fusion(const PlanIR& ir, int first, const std::vector<ValueId>& component, const ReadyNodes& ready) {
+  const int64_t size = ir.elements_of(ir.node(first));
+  if (!ir.loops[size_t(first)] || size < kSmallFusion) return first;
+  const ValueId in_component = component[ir.node(first).first_output];
+  for (int i : ready.list())
+    if (i != first && leads_into(ir, i, size, in_component, component, ready)) return i;
+  return first;
+}
+
 // ---- reductions
 
 // Whether a node is a reduction that a step can do beside those it has.
@@ -192,6 +222,7 @@ void elementwise_fusion(PlanIR& ir) {
   while (!ready.list().empty()) {
     int next = *ready.list().begin();
     if (const int reader = reader_of_operand(ir, next, ready); reader != kNone) next = reader;
+    next = begin_of_fusion(ir, next, component, ready);
     ready.complete(next);
     Step step;
     if (fits_fusion(ir, next, ir.elements_of(ir.node(next)), &step.row_length, placement)) {

@@ -94,6 +94,44 @@ def test_ctc_loss_is_the_sum_over_all_alignments(labels, blank):
     np.testing.assert_allclose(gradient(loss, logits)[0], numeric(loss, logits), atol=1e-7)
 
 
+def ctc_by_logarithms(logits, labels):
+    """The loss of one sequence with blank 0, by the logarithms of the probabilities of the states."""
+    log_p = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    symbols = [0] + [s for label in labels for s in (label, 0)]
+    state = np.full(len(symbols), -np.inf)
+    state[:2] = log_p[0, symbols[:2]]
+    for row in log_p[1:]:
+        before = np.concatenate([[-np.inf, -np.inf], state])
+        skips = [k > 1 and s != 0 and s != symbols[k - 2] for k, s in enumerate(symbols)]
+        state = np.logaddexp(np.logaddexp(before[2:], before[1:-1]), np.where(skips, before[:-2], -np.inf))
+        state += row[symbols]
+    return -np.logaddexp.reduce(state[-2:])
+
+
+@pytest.mark.parametrize("scale", [0.1, 10.0, 200.0, 2000.0])
+@pytest.mark.parametrize(("times", "count"), [(30, 5), (300, 80), (20, 10)])
+def test_ctc_loss_at_any_scale_of_the_logits(scale, times, count):
+    """States of any probability count: those that double cannot hold need logarithms."""
+    rng = np.random.RandomState(count)
+    logits = rng.randn(times, 1, 6) * scale
+    labels = rng.randint(1, 6, [1, count])
+
+    def loss(x):
+        return tf.nn.ctc_loss(labels, x, [count], [times], blank_index=0)
+
+    expected = ctc_by_logarithms(logits[:, 0], labels[0])
+    np.testing.assert_allclose(loss(tf.constant(logits)), [expected], rtol=1e-9)
+    (slope,) = gradient(loss, logits)
+    np.testing.assert_allclose(np.sum(slope, 2), np.zeros([times, 1]), atol=1e-9)
+    step = 1e-4 * scale
+    for t, c in ((0, 0), (times // 2, labels[0, 0])):
+        up, down = logits.copy(), logits.copy()
+        up[t, 0, c] += step
+        down[t, 0, c] -= step
+        rise = ctc_by_logarithms(up[:, 0], labels[0]) - ctc_by_logarithms(down[:, 0], labels[0])
+        np.testing.assert_allclose(slope[t, 0, c], rise / (2 * step), atol=0.02)
+
+
 def test_ctc_loss_second_order():
     logits = np.random.RandomState(2).randn(4, 2, 3)
     weights = np.random.RandomState(3).randn(4, 2, 3)
