@@ -63,7 +63,8 @@ class CutFindings:
         if share == 0.0 and cut.cause not in ("integer", "bool"):
             self._checks.append({"name": f"{cut.file}:{cut.line}", "result": "agrees", "detail": "no path is lost"})
             return
-        if share is None and not cut.certain:
+        unmeasured = share is None and not cut.certain
+        if unmeasured and (cut.guess or Probe.possible()):
             return
         if not share and cut.cause == "stop_gradient" and "stop_gradient" not in source_text(cut.file, cut.line):
             return  # inside a function that knows its derivative
@@ -72,16 +73,19 @@ class CutFindings:
         names = list(dict.fromkeys([name, *(name_of_variable(s, frames) for s in sources)]))
         what, remedy = partly_cut.describe(cut)
         lost = f"{share:.0%} of the sensitivity to {name} is lost" if share else f"a path from {name} is cut"
+        if unmeasured:
+            lost = f"a path from {name} may be cut"
         self._report(
             Finding(
                 "partly-cut",
-                "hint" if cut.deliberate else "warning",
-                f"{lost} here: it {what}, while another path reaches the target",
+                "hint" if cut.deliberate or unmeasured else "warning",
+                f"{lost} here: it {what}, while another path reaches the target"
+                + "; not measured, as copies of the process are not safe beside other threads" * unmeasured,
                 cut.file,
                 cut.line,
                 variable=name,
                 evidence={"lost": share, "cause": cut.cause, "operation": cut.operation, "variables": names[:10]},
                 remedy=remedy,
-                confidence=0.95 if share else 0.7,
+                confidence=0.95 if share else 0.5 if unmeasured else 0.7,
             )
         )

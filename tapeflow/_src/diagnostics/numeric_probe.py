@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 import time
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ _PATIENCE = 5.0  # seconds that one run of the step may take
 _BUDGET = 10.0  # seconds for all runs of a probe
 _ORDER, _ANSWER = "<QdQ", "<dd"  # address, step, calls of gradient to pass by; target, derivative
 _ANSWERED = 17  # exit code of a copy that sent its answer
+# Packages of notebooks and debuggers, whose threads wait for messages that a copy does not get.
+_IDLE = {"ipykernel", "IPython", "zmq", "tornado", "debugpy", "_pydevd_bundle"}
 
 
 class Probe:
@@ -43,14 +46,19 @@ class Probe:
 
     @staticmethod
     def possible() -> bool:
-        """Forks are safe while this is the only Python thread of a plain process."""
-        return hasattr(os, "fork") and threading.active_count() == 1 and "mpi4py.MPI" not in sys.modules
+        """Forks are safe while this is the only thread of a plain process that runs Python, beside a notebook's."""
+        if not hasattr(os, "fork") or "mpi4py.MPI" in sys.modules:
+            return False
+        here = threading.current_thread()
+        return all(thread is here or _only_waits(thread) for thread in threading.enumerate())
 
     def start(self) -> None:
         """Makes the copy. Returns in its copies, too, when they have received their task."""
         to_copy, from_here = os.pipe()
         to_here, from_copy = os.pipe()
-        self._server = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that there are other threads
+            self._server = os.fork()
         if self._server == 0:
             os.close(from_here)
             os.close(to_here)
@@ -83,6 +91,7 @@ class Probe:
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (a notebook has its own)
         self._moved, self.calls = ctypes.cast(address, ctypes.py_object).value, calls  # copies have the same addresses
         if not isinstance(self._moved, _core.Variable):  # it was made after the copy
             os._exit(1)
@@ -189,6 +198,12 @@ class Probe:
             os.kill(self._server, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.waitpid(self._server, 0)
+
+
+def _only_waits(thread: threading.Thread) -> bool:
+    """Whether a thread belongs to a notebook or debugger, by its class or by the function that it runs."""
+    homes = (type(thread).__module__, getattr(getattr(thread, "_target", None), "__module__", None) or "")
+    return any(home.partition(".")[0] in _IDLE for home in homes)
 
 
 class Sensitivity(NamedTuple):

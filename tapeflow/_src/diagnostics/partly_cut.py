@@ -20,6 +20,7 @@ class Cut(NamedTuple):
     line: int
     certain: bool  # by the structure alone; else a numeric derivative must confirm it
     deliberate: bool  # the program says that nothing shall flow here
+    guess: bool = False  # nothing but time says that the value came back
 
 
 def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
@@ -98,7 +99,8 @@ def _cut(flow: Flow, edge: Edge) -> Cut | None:
     file, line = step.place
     match edge.breaks:
         case "numpy" | "number":
-            return Cut("numpy", "numpy" if edge.breaks == "numpy" else "float", file, line, False, False)
+            left = "numpy" if edge.breaks == "numpy" else "float"
+            return Cut("numpy", left, file, line, False, False, flow.is_guess(edge))
         case "assign":
             return Cut("assign", "assign", file, line, False, False)
         case "paused":

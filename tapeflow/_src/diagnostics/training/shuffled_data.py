@@ -253,6 +253,8 @@ def _zipped(tree: ast.AST, file: str, pair: list[ast.expr]) -> Iterator[Finding]
             bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
             values = [b.value for b in bound if any(isinstance(t, ast.Name) and t.id == part.id for t in b.targets)]
         calls = [n for value in values for n in ast.walk(value) if isinstance(n, ast.Call)]
+        if any(_called(c) == "from_tensor_slices" and c.args and isinstance(c.args[0], ast.Tuple) for c in calls):
+            return  # examples that have their labels with them
         shuffles.append([c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"])
     seeds = [[_token(c) for c in calls] for calls in shuffles]
     if seeds[0] == seeds[1]:

@@ -1,0 +1,45 @@
+"""Copies of the process for numeric derivatives: when they may be made, and what is said if they may not."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tapeflow._src.diagnostics.numeric_probe import Probe
+
+
+def waits(ended):
+    ended.wait()
+
+
+@pytest.fixture(params=["ipykernel.iostream", "program"])
+def home(request):
+    """A second thread, whose function belongs to a module of this name."""
+    ended = threading.Event()
+
+    def run():
+        waits(ended)
+
+    run.__module__ = request.param
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield request.param
+    ended.set()
+    thread.join()
+
+
+def test_threads_of_notebooks_only_wait(home):
+    assert Probe.possible() is (home == "ipykernel.iostream")
+
+
+def test_what_was_not_measured_is_said(home):
+    w, x = tf.Variable([1.5, -2.0]), np.ones((4, 2), np.float32)
+    with tf.debugging.Doctor() as doctor, tf.GradientTape() as tape:
+        penalty = float(np.sum(np.square(w.numpy())))
+        loss = tf.reduce_mean(tf.square(tf.linalg.matvec(x, w))) + 0.5 * penalty
+        tape.gradient(loss, w)
+    (finding,) = doctor.findings
+    assert finding.kind == "partly-cut"
+    assert finding.severity == ("warning" if home == "ipykernel.iostream" else "hint")
+    assert ("may be cut" in finding.message and "not measured" in finding.message) is (home == "program")
