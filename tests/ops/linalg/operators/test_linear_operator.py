@@ -331,3 +331,32 @@ def test_singular_multiples_and_zeros_are_found():
         tf.linalg.LinearOperatorZeros(2).assert_non_singular()
     with pytest.raises(tf.errors.InvalidArgumentError, match="non-positive definite"):
         tf.linalg.LinearOperatorZeros(2).assert_positive_definite()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a, b: L.LinearOperatorKronecker([L.LinearOperatorFullMatrix(a), L.LinearOperatorDiag(b)]),
+        lambda a, b: L.LinearOperatorBlockDiag([L.LinearOperatorFullMatrix(a), L.LinearOperatorDiag(b)]),
+        lambda a, b: L.LinearOperatorBlockLowerTriangular(
+            [[L.LinearOperatorDiag(b)], [L.LinearOperatorFullMatrix(a), L.LinearOperatorFullMatrix(a)]]
+        ),
+        lambda a, b: L.LinearOperatorCirculant(tf.cast(b, tf.complex128), tf.complex128),
+    ],
+    ids=["kronecker", "block_diag", "block_lower_triangular", "circulant"],
+)
+def test_sizes_that_are_unknown_while_tracing(make):
+    a, b = np.array([[4.0, 1.0], [0.5, 3.0]]), np.array([2.0, 5.0])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([None], tf.float64)])
+    def traced(a, b):
+        operator = make(a, b)
+        assert operator.shape.as_list() == [None, None]
+        right = tf.ones([operator.domain_dimension_tensor(), 1], operator.dtype)
+        return operator.to_dense(), operator.solve(right), operator.log_abs_determinant()
+
+    eager = make(a, b)
+    dense, solved, size = traced(a, b)
+    np.testing.assert_allclose(dense, eager.to_dense())
+    np.testing.assert_allclose(solved, eager.solve(tf.ones([eager.shape[-1], 1], eager.dtype)))
+    np.testing.assert_allclose(size, eager.log_abs_determinant())

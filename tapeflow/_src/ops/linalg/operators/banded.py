@@ -20,6 +20,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     keep_parameter,
     with_batch,
 )
+from tapeflow._src.ops.linalg.operators.sizes import joined_size
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.ops.linalg.products import swapped_ends
 from tapeflow._src.ops.signal.spectral import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
@@ -274,7 +275,7 @@ class _Circulant(LinearOperator):
         return found
 
     def _shape(self) -> list[int]:
-        n = prod(self._blocks())
+        n = joined_size(prod, self._blocks())
         return [*self._spectrum.shape.as_list()[: -self._depth], n, n]
 
     def _complex_spectrum(self) -> Any:

@@ -25,6 +25,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     with_batch,
 )
 from tapeflow._src.ops.linalg.operators.simple import LinearOperatorDiag, LinearOperatorIdentity
+from tapeflow._src.ops.linalg.operators.sizes import joined_size
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 
 
@@ -65,7 +66,8 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _shape(self) -> list[int]:
         batch = broadcast_batch(*(o.batch_shape for o in self._operators))
-        return [*batch, prod(o.shape[-2] for o in self._operators), prod(o.shape[-1] for o in self._operators)]
+        rows, columns = ([o.shape[axis] for o in self._operators] for axis in (-2, -1))
+        return [*batch, joined_size(prod, rows), joined_size(prod, columns)]
 
     def _apply(self, x: Any, adjoint_arg: bool, methods: list[Any], sizes: list[int]) -> Any:
         """Each factor works on its own part of the row index, which then goes to the back of the index."""
@@ -279,7 +281,7 @@ class LinearOperatorBlockDiag(_Blocks):
 
     def _shape(self) -> list[int]:
         batch = broadcast_batch(*(o.batch_shape for o in self._operators))
-        return [*batch, sum(self._rows()), sum(self._columns())]
+        return [*batch, joined_size(sum, self._rows()), joined_size(sum, self._columns())]
 
     def _multiply_blocks(self, x: Any, adjoint: bool, adjoint_arg: bool) -> list[Any]:
         parts = self._split(x, self._rows() if adjoint else self._columns(), -1 if adjoint_arg else -2)
@@ -378,7 +380,7 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
 
     def _shape(self) -> list[int]:
         batch = broadcast_batch(*(o.batch_shape for row in self._operators for o in row))
-        return [*batch, sum(self._rows()), sum(self._columns())]
+        return [*batch, joined_size(sum, self._rows()), joined_size(sum, self._columns())]
 
     def _multiply_blocks(self, x: Any, adjoint: bool, adjoint_arg: bool) -> list[Any]:
         parts = self._split(x, self._rows() if adjoint else self._columns(), -1 if adjoint_arg else -2)

@@ -35,10 +35,14 @@ def keep_parameter(value: Any, dtype: Any = None) -> Any:
 def broadcast_batch(*shapes: Any) -> list[int]:
     """The batch dimensions that several shapes have together."""
     sizes = [tuple(TensorShape(s).as_list()) for s in shapes]
-    try:
-        return list(np.broadcast_shapes(*sizes))
-    except ValueError:
-        raise ValueError(f"Incompatible shapes of batches: {' vs. '.join(map(str, sizes))}") from None
+    rank = max(map(len, sizes), default=0)
+    result: list[Any] = []
+    for column in zip(*((1,) * (rank - len(s)) + s for s in sizes)):
+        wide = set(column) - {1, None}
+        if len(wide) > 1:
+            raise ValueError(f"Incompatible shapes of batches: {' vs. '.join(map(str, sizes))}")
+        result.append(wide.pop() if wide else None if None in column else 1)
+    return result
 
 
 def with_batch(x: Any, batch: list[int], kept: int = 2) -> Tensor:

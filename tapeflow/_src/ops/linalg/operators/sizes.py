@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,3 +36,8 @@ def checked_batch_shape(batch_shape: Any) -> list[int]:
     if (sizes < 0).any():
         raise ValueError(f"Argument `batch_shape` must be non-negative. Found: {batch_shape!r}")
     return [int(d) for d in sizes]
+
+
+def joined_size(join: Callable[[list[int]], int], sizes: list[Any]) -> Any:
+    """The sum or product of sizes; None if one of them is unknown."""
+    return None if None in sizes else join(sizes)
