@@ -24,6 +24,29 @@ SPEC = {
 WORDS = tf.constant(["Hello World", "foo", "", "x1y22 z"])
 EXAMPLE = example(a=floats(1.0, 2.0), b=texts(b"x", b"y"), c=ints(1, 2, 3), e=ints(7))
 ROWS = tf.SparseTensor([[0, 1], [2, 3], [2, 4]], [1.0, 2.0, 3.0], [3, 5])
+COUNTS = ({}, {"binary_output": True}, {"minlength": 4, "maxlength": 6, "dtype": tf.int64})
+CONTEXT = {
+    "a": tf.io.FixedLenFeature([], tf.int64),
+    "b": tf.io.VarLenFeature(tf.string),
+    "c": tf.io.RaggedFeature(tf.float32),
+    "d": tf.io.FixedLenFeature([1], tf.float32, default_value=[2.0]),
+}
+STEPS = {
+    "s": tf.io.FixedLenSequenceFeature([2], tf.float32),
+    "t": tf.io.VarLenFeature(tf.int64),
+    "u": tf.io.RaggedFeature(tf.string),
+    "v": tf.io.FixedLenSequenceFeature([], tf.int64, allow_missing=True),
+}
+SEQUENCE = tf.train.SequenceExample(
+    context=tf.train.Features(feature={"a": ints(3), "b": texts(b"x", b"y"), "c": floats(1.0, 2.0)}),
+    feature_lists=tf.train.FeatureLists(
+        feature_list={
+            "s": tf.train.FeatureList(feature=[floats(1.0, 2.0), floats(3.0, 4.0)]),
+            "t": tf.train.FeatureList(feature=[ints(1), ints(), ints(2, 3)]),
+            "u": tf.train.FeatureList(feature=[texts(b"q"), texts(b"r", b"s")]),
+        }
+    ),
+).SerializeToString()
 CASES = {
     "examples": (lambda x: tf.io.parse_example(x, SPEC), TEXT, tf.constant([EXAMPLE, EXAMPLE])),
     "one example": (lambda x: tf.io.parse_single_example(x, SPEC), tf.TensorSpec([], tf.string), tf.constant(EXAMPLE)),
@@ -59,6 +82,43 @@ CASES = {
     "joined": (lambda s: tf.sparse.concat(0, [s, s]), SPARSE, ROWS),
     "transposed": (lambda s: tf.sparse.to_dense(tf.sparse.transpose(s)), SPARSE, ROWS),
     "bincount": (lambda x: tf.math.bincount(x), NUMBERS, tf.constant([0, 2, 2, 5])),
+    "bincount of rows": (
+        lambda x: [
+            tf.math.bincount(f(tf.RaggedTensor.from_row_lengths(x, [1, 3])), axis=-1, **options)
+            for f in (lambda r: r, lambda r: r.to_sparse())
+            for options in COUNTS
+        ],
+        NUMBERS,
+        tf.constant([0, 2, 2, 5]),
+    ),
+    "bincount of floats": (lambda x: tf.math.bincount(tf.cast(x, tf.float32)), NUMBERS, tf.constant([0, 2, 2, 5])),
+    "crosses": (
+        lambda x: [
+            tf.sparse.cross([x[:, None], tf.constant([["a"], ["b"]])], separator="-"),
+            tf.sparse.cross_hashed([x[:, None], tf.constant([[1], [2]])], 50),
+            tf.sparse.cross_hashed([tf.sparse.from_dense([["a", "b"], ["c", ""]]), x[:, None]], 50, 7),
+        ],
+        TEXT,
+        tf.constant(["x", "y"]),
+    ),
+    "ranges": (lambda x: tf.ragged.range(x, x * 2, 2), NUMBERS, tf.constant([3, 0, 4])),
+    "padded bytes": (lambda x: tf.io.decode_raw(x, tf.uint8, fixed_length=4), TEXT, WORDS),
+    "glimpse": (
+        lambda x: tf.image.extract_glimpse(x, [3, 2], [[0.1, -0.2]], noise="zero"),
+        tf.TensorSpec([None, None, None, 1]),
+        tf.reshape(tf.range(20.0), [1, 4, 5, 1]),
+    ),
+    "sequences": (lambda x: tf.io.parse_sequence_example(x, CONTEXT, STEPS), TEXT, tf.constant([SEQUENCE, SEQUENCE])),
+    "one sequence": (
+        lambda x: tf.io.parse_single_sequence_example(x, CONTEXT, STEPS),
+        tf.TensorSpec([], tf.string),
+        tf.constant(SEQUENCE),
+    ),
+    "integers of two kinds": (
+        lambda x: tf.nn.conv1d_transpose(tf.ones([1, 3, 1]), tf.ones([2, 1, 1]), tf.cast(x, tf.int64), 2),
+        tf.TensorSpec([3], tf.int32),
+        tf.constant([1, 6, 1]),
+    ),
     "sets": (
         lambda x: tf.sets.size(tf.sets.intersection(x[None], tf.constant([[0, 2]]))),
         NUMBERS,

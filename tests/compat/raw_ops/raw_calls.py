@@ -47,6 +47,7 @@ TRANSFORM = {
     "output_shape": [6, 5],
     "fill_value": 0.5,
 }
+SAMPLES = np.sin(np.arange(160) * 0.37).reshape(80, 2).astype(np.float32)
 
 CALLS: list[tuple[str, dict]] = [
     ("AvgPool3D", {"input": VOLUME, **POOL3}),
@@ -296,6 +297,47 @@ CALLS: list[tuple[str, dict]] = [
             "original_image": IMAGE,
             "scale": np.array([0.6, 0.7], np.float32),
             "translation": np.array([0.3, -0.4], np.float32),
+        },
+    ),
+    ("AudioSpectrogram", {"input": SAMPLES, "window_size": 24, "stride": 10}),
+    ("AudioSpectrogram", {"input": SAMPLES, "window_size": 32, "stride": 16, "magnitude_squared": True}),
+    ("Mfcc", {"spectrogram": np.abs(f(2, 3, 129)), "sample_rate": 16000}),
+    (
+        "Mfcc",
+        {
+            "spectrogram": np.abs(f(1, 2, 65)),
+            "sample_rate": 8000,
+            "upper_frequency_limit": 3000.0,
+            "lower_frequency_limit": 100.0,
+            "filterbank_channel_count": 12,
+            "dct_coefficient_count": 5,
+        },
+    ),
+    ("DecodePaddedRaw", {"input_bytes": ["ab", "c"], "fixed_length": 4, "out_type": "uint8"}),
+    *(
+        (
+            f"SparseSegment{name}GradV2",
+            {"grad": f(2, 3), "indices": [3, 1, 3], "segment_ids": [0, 0, 1], "dense_output_dim0": 5},
+        )
+        for name in ("Mean", "SqrtN", "Sum")
+    ),
+    (
+        "MaxPoolGradWithArgmax",
+        {
+            "input": f(2, 3, 2, 1),
+            "grad": f(2, 2, 1, 1),
+            **POOL,
+            "argmax": i([[[1]], [[4]]], [[[3]], [[5]]], dtype="int64"),
+        },
+    ),
+    (
+        "MaxPoolGradWithArgmax",
+        {
+            "input": f(2, 3, 2, 1),
+            "grad": f(2, 2, 1, 1),
+            **POOL,
+            "include_batch_in_index": True,
+            "argmax": i([[[1]], [[4]]], [[[9]], [[9]]], dtype="int64"),
         },
     ),
 ]

@@ -84,6 +84,8 @@ class Emitter:
             refs = list(value) if argument.is_list else [value]
             if not argument.types:
                 wanted = given.get(argument.kind) if argument.kind in definition.attributes else argument.kind
+                if wanted is None and len(refs) > 1:
+                    wanted = refs[0].dtype
                 refs = [self._as_integer(ref, wanted) for ref in refs]
             flat += refs
             if argument.types:

@@ -19,7 +19,6 @@ from tapeflow._src.io.examples.features import FixedLenFeature, FixedLenSequence
 from tapeflow._src.ops.arrays import sets
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.printing import format_
-from tapeflow._src.ops.math.segments import bincount
 from tapeflow._src.ops.random.seeds import seed_of
 from tapeflow._src.ops.sparse import binary, conversion, sparse
 from tapeflow._src.ops.strings.strings import bytes_split, join, ngrams, reduce_join, split
@@ -76,7 +75,7 @@ def _parse(n: ExportedNode, given: dict[str, Any], in_order: bool = False) -> An
         dtype, dims = as_dtype(feature.dtype), as_shape(feature.shape).as_list()
         grows = isinstance(feature, FixedLenSequenceFeature)
         shapes.append(TensorShape([None, *dims] if grows else dims))
-        defaults.append(e.constant(_default(feature, dtype, dims, grows), dtype))
+        defaults.append(e.constant(default_of(feature, dtype, dims, grows), dtype))
     serialized = as_ref(e, given["serialized"], "string")
     results = e.node(
         "ParseExampleV2",
@@ -116,7 +115,8 @@ for _function in (parse_example, parse_single_example):
 writes_function(parse_in_order)(lambda n, given: _parse(n, given, True))
 
 
-def _default(feature: Any, dtype: Any, dims: list[int], grows: bool) -> Any:
+def default_of(feature: Any, dtype: Any, dims: list[int], grows: bool) -> Any:
+    """What a feature is where an example lacks it; nothing if it must be there."""
     empty: Any = "" if dtype.name == "string" else 0
     if feature.default_value is None:
         if grows:
@@ -362,25 +362,6 @@ def _set_operation(name: str) -> Callable[[ExportedNode, dict[str, Any]], Any]:
 @writes_function(sets.size)
 def _set_size(n: ExportedNode, given: dict[str, Any]) -> Any:
     return n.e.one("SetSize", *given["a"], validate_indices=given["validate_indices"])
-
-
-@writes_function(bincount)
-def _bincount(n: ExportedNode, given: dict[str, Any]) -> Any:
-    """As many bins as the largest number needs, within the bounds that are given."""
-    e, x, dtype = n.e, given["arr"], as_dtype(given["dtype"])
-    if isinstance(x, Parts) or (given["axis"] is not None and x.shape.rank != 2):
-        raise refused(n, "math.bincount of a sparse or ragged tensor, or along an axis of a vector,")
-    flat = e.one("Reshape", x, e.ints([-1]))
-    largest = e.one("Max", e.one("ConcatV2", [flat, e.constant([-1], x.dtype)], e.ints(0)), e.ints([0]))
-    size = e.one("AddV2", largest, e.constant(1, x.dtype))
-    for op, bound in (("Maximum", given["minlength"]), ("Minimum", given["maxlength"])):
-        size = size if bound is None else e.one(op, size, as_ref(e, bound, x.dtype))
-    weights = given["weights"]
-    kind = dtype if weights is None else weights.dtype
-    weights = e.constant(np.zeros([0], kind.as_numpy_dtype), kind) if weights is None else as_ref(e, weights, None)
-    return e.one(
-        "DenseBincount", x if given["axis"] is not None else flat, size, weights, binary_output=given["binary_output"]
-    )
 
 
 writes_function(sets.intersection)(_set_operation("intersection"))

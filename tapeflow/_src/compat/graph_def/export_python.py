@@ -110,6 +110,10 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
     bound.apply_defaults()
     names = [key for key, _ in find_raw_operation(name)._parameters]
     given = dict(zip(names, list(bound.arguments.values())[:count]))
+    parameters = list(bound.signature.parameters.values())
+    for parameter in parameters[len(given) :]:  # the operation of TensorFlow has no such argument
+        if parameter.name != "name" and bound.arguments[parameter.name] is not parameter.default:
+            raise _refused(n, call)
     return _raw_node(n, name, given, call.effect)
 
 

@@ -14,7 +14,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects import printing
 from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.linalg import diagonals, factorizations
-from tapeflow._src.ops.strings import strings
+from tapeflow._src.ops.strings import encodings, strings
 from tapeflow._src.types.dtypes import as_dtype
 
 Svd = namedtuple("Svd", ["s", "u", "v"])
@@ -192,6 +192,10 @@ def _to_bool(x: Any) -> Any:
     return convert_to_tensor(bool(x.numpy()))
 
 
+def _decode_padded(input_bytes: Any, fixed_length: Any, out_type: Any, little_endian: bool) -> Any:
+    return encodings.decode_raw(input_bytes, out_type, little_endian, int(fixed_length))
+
+
 ROWS: list[tuple[str, str, Any]] = [
     ("AccumulateNV2", "inputs, shape", lambda inputs, shape: primitives.AddN(inputs)),
     ("BandedTriangularSolve", "matrix, rhs, lower=True, adjoint=False", "linalg.banded_triangular_solve"),
@@ -212,7 +216,9 @@ ROWS: list[tuple[str, str, Any]] = [
     ("DecodeCSV", "records, record_defaults, field_delim=',', use_quote_delim=True, na_value='', select_cols=[]", _csv),
     ("DecodeCompressed", "bytes, compression_type=''", "io.decode_compressed"),
     ("DecodeJSONExample", "json_examples", "io.decode_json_example"),
+    ("DecodePaddedRaw", "input_bytes, fixed_length, out_type, little_endian=True", _decode_padded),
     ("DecodeRaw", "bytes, out_type, little_endian=True", "io.decode_raw"),
+    ("DecodeWebP", "contents, channels=0, dtype='uint8'", "io.decode_webp"),
     ("DecodeWav", "contents, desired_channels=-1, desired_samples=-1", "audio.decode_wav"),
     ("EncodeWav", "audio, sample_rate", "audio.encode_wav"),
     ("Eig", "input, Tout, compute_v=True", _eig),

@@ -12,7 +12,7 @@ from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.compat.raw_ops import operation, table
 from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
-from tapeflow._src.ops.arrays import indexing
+from tapeflow._src.ops.arrays import indexing, sorting
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
@@ -221,6 +221,20 @@ def _depthwise_to_input(sizes: Any, filters: Any, dy: Any, *options: Any) -> Any
     return _of_zeros(lambda x: _depthwise(x, filters, options), sizes, dy)
 
 
+SparseSegmentRows = namedtuple("SparseSegmentRows", ["output", "sorted_unique_indices"])
+
+
+def _rows_of(gradient: Any) -> Any:
+    """The rows of a gradient that are reached, and their numbers in order."""
+
+    def run(dy: Any, indices: Any, segment_ids: Any, count: Any) -> SparseSegmentRows:
+        whole = gradient(dy, indices, segment_ids, count)
+        numbers = sorting.unique(sorting.sort(convert_to_tensor(indices)))[0]
+        return SparseSegmentRows(primitives.GatherV2(whole, numbers, 0, 0), numbers)
+
+    return run
+
+
 ROWS: list[tuple[str, str, Any]] = [
     (
         "AvgPool3DGrad",
@@ -324,6 +338,18 @@ ROWS: list[tuple[str, str, Any]] = [
         _chosen_segments(segments.sparse_segment_sqrt_n),
     ),
     ("SparseSegmentSumGrad", "grad, indices, segment_ids, output_dim0", _chosen_segments(segments.sparse_segment_sum)),
+    *(
+        (
+            f"SparseSegment{name}GradV2",
+            "grad, indices, segment_ids, dense_output_dim0",
+            _rows_of(_chosen_segments(function)),
+        )
+        for name, function in (
+            ("Mean", segments.sparse_segment_mean),
+            ("SqrtN", segments.sparse_segment_sqrt_n),
+            ("Sum", segments.sparse_segment_sum),
+        )
+    ),
     ("TileGrad", "input, multiples", _tiled),
     (
         "StridedSliceGrad",

@@ -136,6 +136,22 @@ def _lstm_cell(x: Any, cs: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b:
     return LSTMBlockCell(i, new, f, o, ci, co, co * o)
 
 
+def _max_pool_gradient_at(
+    x: Any, dy: Any, argmax: Any, ksize: Any, strides: Any, padding: str, include_batch_in_index: bool
+) -> Any:
+    """The cotangents added up at the places of the largest elements."""
+    x, dy = convert_to_tensor(x), convert_to_tensor(dy)
+    sizes = primitives.Shape(x, "int64")
+    places = cast(argmax, "int64")
+    if not include_batch_in_index:
+        image = primitives.Prod(sizes[1:])
+        batches = constants.range(sizes[0]) * image
+        places = places + primitives.Reshape(batches, [-1, 1, 1, 1])
+    flat = primitives.Reshape(places, [-1])
+    found = primitives.UnsortedSegmentSum(primitives.Reshape(dy, [-1]), flat, primitives.Prod(sizes))
+    return primitives.Reshape(found, sizes)
+
+
 ROWS: list[tuple[str, str, Any]] = [
     ("AvgPool3D", "input, ksize, strides, padding, data_format='NDHWC'", "nn.avg_pool3d"),
     (
@@ -231,6 +247,11 @@ ROWS: list[tuple[str, str, Any]] = [
         _lstm_cell,
     ),
     ("MaxPool3D", "input, ksize, strides, padding, data_format='NDHWC'", "nn.max_pool3d"),
+    (
+        "MaxPoolGradWithArgmax",
+        "input, grad, argmax, ksize, strides, padding, include_batch_in_index=False",
+        _max_pool_gradient_at,
+    ),
     (
         "MaxPoolWithArgmax",
         "input, ksize, strides, padding, Targmax='int64', include_batch_in_index=False",

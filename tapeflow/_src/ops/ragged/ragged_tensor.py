@@ -148,7 +148,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         flat, dims = self.flat_values, self.bounding_shape().numpy().tolist()
         coordinates = cast(self._coordinates(), int32)
         ragged = self.ragged_rank + 1
-        places = cast(np.arange(row_count(flat)), int32)
+        places = cast(np.arange(row_count(coordinates)), int32)
         if wanted:
             dims = [d if w is None else w for d, w in zip(dims, wanted)]
             inside = primitives.All(primitives.Less(coordinates, np.asarray(dims[:ragged], np.int32)), 1, False)
