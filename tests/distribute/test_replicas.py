@@ -188,6 +188,8 @@ def test_what_strategies_do_not_take(pair):
     rows = pair.run(lambda: tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]), tf.constant([3, 2])))
     with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
         pair.gather(rows, axis=0)
+    with pytest.raises(NotImplementedError, match="all_gather does not support IndexedSlices"):
+        pair.run(lambda: replica().all_gather(tf.IndexedSlices(tf.ones([1]), tf.constant([0])), axis=0))
     with pytest.raises(RuntimeError, match=r"Strategy\.gather method requires cross-replica context, use get_replica"):
         pair.run(lambda: pair.gather(tf.ones([1]), axis=0))
     for size, error, text in (
@@ -301,6 +303,14 @@ def test_losses_are_scaled(pair):
                 call([1.0])
 
 
+def test_values_of_replicas_as_tensors(pair):
+    value = pair.experimental_distribute_values_from_function(lambda c: tf.constant(float(c.replica_id_in_sync_group)))
+    assert parts(pair.run(lambda: tf.convert_to_tensor(value) + 1.0)) == [1.0, 2.0]
+    with pytest.raises(ValueError, match="using a PerReplica object while not inside a replica context"):
+        tf.convert_to_tensor(value)
+    assert str(value).splitlines()[2] == "  1: tf.Tensor(1.0, shape=(), dtype=float32)"
+
+
 def test_values_out_of_replicas(pair):
     x = pair.run(lambda: tf.reshape(tf.range(4.0), [2, 2]) * (number() + 1.0))
     assert pair.reduce("SUM", x, axis=1).numpy().tolist() == [3.0, 15.0]
@@ -335,6 +345,12 @@ def test_random_streams_differ_between_replicas(pair):
     np.testing.assert_array_equal(generator.normal([2]), alone.normal([2]))  # outside of replicas
     with pair.scope():
         np.testing.assert_array_equal(generator.normal([2]), alone.normal([2]))
+
+
+def test_batches_of_a_fixed_size(pair):
+    made = pair.distribute_datasets_from_function(lambda context: tf.data.Dataset.from_tensors([1.0]).repeat(3))
+    assert [parts(batch) for batch in made] == [[[1.0], [1.0]]]  # as in TensorFlow, no step with an empty batch
+    assert made.element_spec._value_specs[0].shape == [1]
 
 
 def test_batches_of_functions(pair):

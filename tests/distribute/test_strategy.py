@@ -422,6 +422,28 @@ def test_processes_that_do_not_find_each_other_are_refused():
     assert "was started as 2 processes, but each of them is alone" in done.stderr
 
 
+def test_union_of_resolvers():
+    resolvers = tf.distribute.cluster_resolver
+
+    def resolver(tasks, **settings):
+        return resolvers.SimpleClusterResolver(tf.train.ClusterSpec(tasks), **settings)
+
+    first = resolver({"worker": ["a:1"]}, master="m", task_type="worker", task_id=0, rpc_layer="grpc")
+    union = resolvers.UnionResolver(first, resolver({"worker": ["b:1"], "ps": {3: "c:1"}}))
+    assert union.cluster_spec().as_dict() == {"worker": ["a:1", "b:1"], "ps": {3: "c:1"}}
+    assert (union.task_type, union.task_id, union.rpc_layer) == ("worker", 0, "grpc")
+    assert union.master() == "grpc://m" and union.master("worker", 1) == "grpc://b:1"
+    assert union.cluster_spec().jobs == ["worker", "ps"]
+    with pytest.raises(KeyError, match="Duplicate keys detected"):
+        resolvers.UnionResolver(first, resolver({"worker": {0: "b:1", 2: "c:1"}})).cluster_spec()
+    with pytest.raises(ValueError, match="At least one ClusterResolver"):
+        resolvers.UnionResolver()
+    with pytest.raises(TypeError, match="sub-class of `ClusterResolver`"):
+        resolvers.UnionResolver(3)
+    with pytest.raises(TypeError, match="The tasks for job 'a' must be a list or a dictionary"):
+        tf.train.ClusterSpec({"a": 3})
+
+
 def test_clusters_as_messages():
     spec = tf.train.ClusterSpec({"worker": ["a:1", "b:1"], "ps": {2: "c:1"}})
     message = spec.as_cluster_def()

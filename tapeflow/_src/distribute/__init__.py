@@ -80,11 +80,13 @@ public_later(
     "distribute.cluster_resolver.SimpleClusterResolver",
     "distribute.cluster_resolver.SlurmClusterResolver",
     "distribute.cluster_resolver.TFConfigClusterResolver",
+    "distribute.cluster_resolver.UnionResolver",
     "train.ClusterSpec",
     "compat.v1.distribute.cluster_resolver.ClusterResolver",
     "compat.v1.distribute.cluster_resolver.SimpleClusterResolver",
     "compat.v1.distribute.cluster_resolver.SlurmClusterResolver",
     "compat.v1.distribute.cluster_resolver.TFConfigClusterResolver",
+    "compat.v1.distribute.cluster_resolver.UnionResolver",
     "compat.v1.train.ClusterSpec",
 )
 public_later(

@@ -29,13 +29,19 @@ class ClusterSpec:
         if not isinstance(cluster, Mapping):
             raise TypeError(
                 "`cluster` must be a dictionary mapping one or more job names to lists of network addresses, or a "
-                f"`ClusterSpec`; got {type(cluster).__name__}"
+                f"`ClusterDef` protocol buffer; got {type(cluster).__name__}"
             )
+        for job, tasks in cluster.items():
+            if not isinstance(tasks, (Mapping, list, tuple)):
+                raise TypeError(
+                    f"The tasks for job {job!r} must be a list or a dictionary from integers to strings; got "
+                    f"{type(tasks).__name__}"
+                )
         self._tasks: dict[str, dict[int, str]] = {
             job: dict(tasks) if isinstance(tasks, Mapping) else dict(enumerate(tasks)) for job, tasks in cluster.items()
         }
 
-    jobs = property(lambda self: sorted(self._tasks), doc="The names of the jobs.")
+    jobs = property(lambda self: list(self._tasks), doc="The names of the jobs.")
 
     def as_dict(self) -> dict[str, Any]:
         """The addresses by job: a list if tasks are numbered from 0 on, otherwise a dictionary."""
@@ -46,7 +52,7 @@ class ClusterSpec:
 
     def as_cluster_def(self) -> Any:
         """The cluster as a `tf.train.ClusterDef`."""
-        jobs = [messages.JobDef(name=job, tasks=self._tasks[job]) for job in self.jobs]
+        jobs = [messages.JobDef(name=job, tasks=self._tasks[job]) for job in sorted(self._tasks)]
         return messages.ClusterDef(job=jobs)
 
     def _job(self, name: str) -> dict[int, str]:
@@ -83,7 +89,7 @@ class ClusterSpec:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"ClusterSpec({self.as_dict()!r})"
+        return f"ClusterSpec({dict(sorted(self.as_dict().items()))!r})"
 
 
 @public("distribute.cluster_resolver.ClusterResolver", "compat.v1.distribute.cluster_resolver.ClusterResolver")
@@ -216,7 +222,9 @@ class SimpleClusterResolver(ClusterResolver):
 
     def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
         """The address of a process, or the one that was given."""
-        return super().master(task_type, task_id, rpc_layer) or self._master
+        if task_type is not None and task_id is not None:
+            return super().master(task_type, task_id, rpc_layer)
+        return _address(self._master, rpc_layer or self.rpc_layer)
 
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
@@ -273,6 +281,65 @@ class SlurmClusterResolver(ClusterResolver):
     def get_task_info(self) -> tuple[str | None, int | None]:
         """The job of this process and its number in it."""
         return self.task_type, self.task_id
+
+
+@public("distribute.cluster_resolver.UnionResolver", "compat.v1.distribute.cluster_resolver.UnionResolver")
+class UnionResolver(ClusterResolver):
+    """The processes of several resolvers; what else it says is that of the first one.
+
+    >>> def resolver(**tasks):
+    ...     return tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec(tasks))
+    >>> tf.distribute.cluster_resolver.UnionResolver(resolver(worker=["a:1"]), resolver(ps=["b:1"])).cluster_spec()
+    ClusterSpec({'ps': ['b:1'], 'worker': ['a:1']})
+    """
+
+    def __init__(
+        self,
+        *args: ClusterResolver,
+        rpc_layer: str | None = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
+        if not args:
+            raise ValueError("At least one ClusterResolver is required.")
+        for resolver in args:
+            if not isinstance(resolver, ClusterResolver):
+                raise TypeError(f"All arguments must be a sub-class of `ClusterResolver`; got {resolver!r}")
+        first = args[0]
+        self._resolvers = args
+        self.rpc_layer = rpc_layer or first.rpc_layer
+        self.task_type, self.task_id = task_type or first.task_type, task_id or first.task_id
+        self.environment = first.environment
+
+    def cluster_spec(self) -> ClusterSpec:
+        """All processes: lists of a job are joined; where one has numbers, all have, and they must differ."""
+        found = [resolver.cluster_spec().as_dict() for resolver in self._resolvers]
+        merged: dict[str, Any] = {}
+        for job in dict.fromkeys(name for cluster in found for name in cluster):
+            parts = [cluster[job] for cluster in found if job in cluster]
+            if all(isinstance(part, list) for part in parts):
+                merged[job] = [address for part in parts for address in part]
+                continue
+            tasks = merged[job] = {}
+            for part in parts:
+                numbered = dict(enumerate(part)) if isinstance(part, list) else part
+                twice = tasks.keys() & numbered.keys()
+                if twice:
+                    raise KeyError(f"Duplicate keys detected when merging two ClusterSpecs: {twice!r}")
+                tasks.update(numbered)
+        return ClusterSpec(merged)
+
+    def master(self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None) -> str:
+        """The address of a process, or what the first resolver says."""
+        if task_type is not None and task_id is not None:
+            return super().master(task_type, task_id, rpc_layer)
+        return self._resolvers[0].master(rpc_layer=rpc_layer)
+
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> dict[str, int]:
+        """What the first resolver says."""
+        return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
 
 
 def expand_hosts(text: str) -> list[str]:

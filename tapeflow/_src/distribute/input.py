@@ -30,6 +30,7 @@ from tapeflow._src.distribute.shards import (
     agree_on_seeds,
     batch_size,
     has_batches,
+    has_fixed_size,
     shard_files,
     sizes_for_worker,
 )
@@ -214,15 +215,21 @@ def _own_batches(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedData
     size = batch_size(pipe)
     if size is not None:
         batches: Pipe = batching.Rebatched(pipe, sizes_for_worker(size, group.size, here, group.rank), False)
-        return _together(batches if here == 1 else InTurn(batches, here), strategy, dataset)
+        return _in_turn(batches, strategy, dataset)
     parts: Pipe = pipe if group.size == 1 else Rebatched(pipe, group.size)
     return _together(parts if here == 1 else Parts(parts, here, range(here)), strategy, dataset)
 
 
 def from_function(strategy: Any, dataset: Dataset) -> DistributedDataset:
     """The batches of one process: one for each of its replicas in turn."""
+    return _in_turn(dataset._pipe, strategy, dataset)
+
+
+def _in_turn(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
     here = strategy._replicas_here
-    return _together(dataset._pipe if here == 1 else InTurn(dataset._pipe, here), strategy, dataset)
+    if here > 1:
+        pipe = InTurn(pipe, here, drops=strategy._group.size == 1 and has_fixed_size(pipe))
+    return _together(pipe, strategy, dataset)
 
 
 def from_functions(strategy: Any, datasets: list[Dataset]) -> DistributedDataset:

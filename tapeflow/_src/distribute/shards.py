@@ -61,6 +61,12 @@ def sizes_for_worker(size: int, workers: int, replicas: int, rank: int) -> list[
     return sizes[rank * replicas :] + sizes[: rank * replicas]
 
 
+def has_fixed_size(pipe: Pipe) -> bool:
+    """Whether all leaves of the elements of a pipe have a known number of rows."""
+    shapes = [getattr(spec, "shape", None) for spec in pipe.specs]
+    return all(shape is not None and (shape.rank == 0 or (shape.rank and shape[0] is not None)) for shape in shapes)
+
+
 def _rows(leaf: Any) -> int | None:
     """The number of rows of a leaf; a scalar has none."""
     if isinstance(leaf, SparseTensor):
@@ -173,24 +179,29 @@ class Rebatched(Pipe):
 
 
 class InTurn(Pipe):
-    """Batches for replicas in turn; where they do not suffice at the end, the last replicas get empty ones."""
+    """Batches for replicas in turn. Where they do not suffice at the end, the last replicas get empty ones; those of a
+    fixed size are left out instead."""
 
     name = "_DistributedDataset"
 
-    def __init__(self, before: Pipe, replicas: int) -> None:
-        spec = nest.map_structure(_of_any_size, before.spec)
+    def __init__(self, before: Pipe, replicas: int, drops: bool) -> None:
+        spec = before.spec if drops else nest.map_structure(_of_any_size, before.spec)
         super().__init__(_for_each_replica(spec, replicas), before)
-        self._replicas = replicas
+        self._replicas, self._drops = replicas, drops
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         elements = iter(self.inputs[0].begin(iteration))
         while parts := list(islice(elements, self._replicas)):
+            if self._drops and len(parts) < self._replicas:
+                return
             empty = tuple(_empty(spec) for spec in self.inputs[0].specs)
             yield _grouped(parts + [empty] * (self._replicas - len(parts)))
 
     def count(self) -> int:
         before = self.inputs[0].count()
-        return before if before < 0 else -(-before // self._replicas)
+        if before < 0:
+            return before
+        return before // self._replicas if self._drops else -(-before // self._replicas)
 
 
 class SideBySide(Pipe):

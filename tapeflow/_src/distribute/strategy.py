@@ -265,6 +265,8 @@ class Strategy:
     def _all_gather(self, value: Any, axis: int) -> Any:
         if self.num_replicas_in_sync == 1:
             return value
+        if any(isinstance(leaf, IndexedSlices) for leaf in nest.flatten(value)):
+            raise NotImplementedError("all_gather does not support IndexedSlices")
         leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(value)]
         if any(leaf.shape.rank == 0 for leaf in leaves):
             raise ValueError("ReplicaContext.all_gather: values must have at least one dimension; got a scalar")

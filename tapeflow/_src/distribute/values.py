@@ -7,6 +7,7 @@ from typing import Any
 
 from tapeflow._src.distribute import context
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.tensor_spec import CompositeTensor, TypeSpec, type_spec_from_value
 
@@ -34,12 +35,14 @@ class DistributedValues:
         return self._values[0 if replica is None else replica.local_id]
 
     def __repr__(self) -> str:
-        parts = ",\n".join(f"  {number}: {_shown(value)}" for number, value in enumerate(self.values))
+        return self._shown(lambda value: value if isinstance(value, str) else repr(value))
+
+    def __str__(self) -> str:
+        return self._shown(str)
+
+    def _shown(self, show: Callable[[Any], str]) -> str:
+        parts = ",\n".join(f"  {number}: {show(value)}" for number, value in enumerate(self.values))
         return f"{type(self).__name__}:{{\n{parts}\n}}"
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
 
 
 @public("types.experimental.distributed.PerReplica")
@@ -50,6 +53,15 @@ class PerReplica(DistributedValues, CompositeTensor):
     >>> strategy.run(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group).values
     (<tf.Tensor: shape=(), dtype=int32, numpy=0>, <tf.Tensor: shape=(), dtype=int32, numpy=1>)
     """
+
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        replica = context.get_replica_context()
+        if replica is None or not context.has_strategy():
+            raise ValueError(
+                "It looks like you are using a PerReplica object while not inside a replica context, which is not "
+                "supported. Try running your op or function inside a replica context by using `strategy.run`"
+            )
+        return convert_to_tensor(self._values[replica.local_id], dtype)
 
     @property
     def _type_spec(self) -> PerReplicaSpec:
