@@ -108,3 +108,9 @@ def test_a_critical_section_is_not_entered_twice():
         with pytest.raises(ValueError, match="already running"):
             section.execute(lambda inner=inner: inner.execute(lambda: tf.constant(1)))
     assert section.execute(lambda: tf.CriticalSection().execute(lambda: tf.constant(1))) == 1
+
+
+def test_paddings_larger_than_what_was_padded():
+    for scope in (tf.Graph().as_default(), tf.init_scope()):
+        with scope, pytest.raises(Invalid, match="no larger together"):
+            tf.raw_ops.MirrorPadGrad(input=[1], paddings=[[0x77F00000, 0xA000000]], mode="REFLECT")

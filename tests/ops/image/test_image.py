@@ -215,3 +215,13 @@ def test_padded_resizing_of_tensorflow_1_has_its_places():
     x = tf.reshape(tf.range(4.0), [1, 2, 2, 1])
     inner = tf.compat.v1.image.resize(x, [4, 4])
     np.testing.assert_allclose(tf.compat.v1.image.resize_image_with_pad(x, 4, 4), inner)
+
+
+def test_projections_have_a_size_that_fits():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="less than"):
+        tf.raw_ops.ImageProjectiveTransformV2(
+            images=tf.ones([1, 2, 2, 1]),
+            transforms=tf.ones([1, 8]),
+            output_shape=[2**31 - 1] * 2,
+            interpolation="NEAREST",
+        )

@@ -376,3 +376,22 @@ def test_a_dense_shape_beyond_int64():
     np.testing.assert_array_equal(tf.sparse.maximum(ordered, b).values, [10, 3, 20, 1])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"2\*\*63"):
         tf.sparse.reshape(ordered, [-1])
+
+
+def test_reductions_need_only_the_cells_that_are_stored():
+    wide = tf.SparseTensor([[5, 1], [5, 7], [2**31, 0]], [1.0, 2.0, 4.0], [2**32, 2**10])
+    found = tf.sparse.softmax(wide).values.numpy()
+    np.testing.assert_allclose(found, [1 / (1 + np.e), np.e / (1 + np.e), 1.0], rtol=1e-6)
+    for call in (tf.sparse.reduce_sum, tf.function(tf.sparse.reduce_sum)):
+        sums = call(wide, 1, output_is_sparse=True)
+        assert sums.indices.numpy().tolist() == [[5], [2**31]]
+        assert sums.values.numpy().tolist() == [3.0, 4.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="less than"):
+        tf.sparse.reduce_max(tf.SparseTensor([[1, 2]], [1.0], [2**32, 2**31]), 0)
+
+
+def test_sums_of_unordered_elements_are_ordered():
+    x = tf.SparseTensor([[2, 0], [0, 1], [2, 1]], [1.0, 2.0, 4.0], [3, 2])
+    sums = tf.sparse.reduce_sum(x, 1, output_is_sparse=True)
+    assert sums.indices.numpy().tolist() == [[0], [2]]
+    assert sums.values.numpy().tolist() == [2.0, 5.0]

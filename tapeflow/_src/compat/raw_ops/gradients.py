@@ -21,6 +21,7 @@ from tapeflow._src.ops.math import segments
 from tapeflow._src.ops.nn import convolutions, morphology, normalization, pools
 from tapeflow._src.ops.nn.convolution_gradients import input_gradient
 from tapeflow._src.ops.nn.window_arguments import geometry
+from tapeflow._src.types.errors import InvalidArgumentError
 
 FusedBatchNormGrad = namedtuple(
     "FusedBatchNormGrad", ["x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"]
@@ -176,6 +177,11 @@ def _mirrored(dy: Any, paddings: Any, mode: str) -> Any:
     dy = convert_to_tensor(dy)
     pairs = [int(n) for n in convert_to_tensor(paddings).numpy().reshape(-1)]
     before = [n - pairs[2 * i] - pairs[2 * i + 1] for i, n in enumerate(dy.shape.as_list())]
+    if min(pairs, default=0) < 0 or min(before, default=0) < 0:
+        raise InvalidArgumentError.of(
+            "MirrorPadGrad: paddings must be non-negative and no larger together than the dimension; got "
+            f"{dy.shape.as_list()} and {pairs}"
+        )
     return _of_zeros(lambda x: pad(x, paddings, mode), before, dy)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import float32
@@ -76,7 +77,14 @@ def project(
         raise InvalidArgumentError.of(
             f"ImageProjectiveTransformV3: got interpolation {interpolation!r} and fill mode {fill_mode!r}"
         )
-    out_height, out_width = (cast(n, float32) for n in constants.numbers_of(output_shape))
+    sizes = list(constants.numbers_of(output_shape))
+    known = [int(n) for n in (*sizes, *images.shape[3:]) if not _core.is_symbolic(n) and n is not None]
+    if min(known, default=0) < 0 or math.prod(known) >= 2**31:
+        raise InvalidArgumentError.of(
+            f"ImageProjectiveTransformV3: new_height and new_width must be >= 0, and the image have less than 2**31 "
+            f"elements; got {known}"
+        )
+    out_height, out_width = (cast(n, float32) for n in sizes)
     height, width = _sides(images)
     a0, a1, a2, b0, b1, b2, c0, c1 = (primitives.Reshape(transforms[:, i], [-1, 1, 1]) for i in range(8))
     y = primitives.Reshape(constants.range(out_height), [1, -1, 1])

@@ -12,15 +12,16 @@ from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.arrays.sorting import argsort, unique
 from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.math.segments import bin_count_length, count_bins
 from tapeflow._src.ops.sparse.coordinates import (
     as_sparse,
+    can_flatten,
     coordinates_of,
     dims_of_sparse,
     flat_positions,
     is_sparse,
-    true_positions,
 )
 from tapeflow._src.types.dtypes import int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -32,6 +33,8 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 def _reduced(x: SparseTensor, axis: Any, keepdims: Any) -> tuple[Any, list[int], list[int]]:
     """The flat position of each element in the result, the kept dimensions and the shape of the result."""
     dims = dims_of_sparse(x)
+    if not can_flatten(dims):
+        raise InvalidArgumentError.of(f"tf.sparse: the dense shape must have less than 2**63 elements; got {dims}")
     rank = len(dims)
     axes = set(range(rank)) if axis is None else {a % rank for a in _checked_axes(axis, rank)}
     kept = [i for i in range(rank) if i not in axes]
@@ -54,17 +57,14 @@ def _checked_axes(axis: Any, rank: int) -> list[int]:
 def _reduce(fold: Any, sp_input: Any, axis: Any, keepdims: Any, output_is_sparse: bool) -> Any:
     x = as_sparse(sp_input, "sparse.reduce")
     ids, kept_dims, shape = _reduced(x, axis, keepdims)
-    total = int(np.prod(kept_dims, dtype=np.int64))
-    values = fold(x.values, ids, total)
-    one = _core.convert_to_tensor(1, int32, None, "reduce")
-    reached = primitives.Greater(
-        primitives.UnsortedSegmentSum(primitives.BroadcastTo(one, [x.indices.shape[0]]), ids, total), 0
-    )
+    cells, places = unique(ids, int64)
+    values = fold(x.values, places, primitives.Shape(cells, int64)[0])
     if output_is_sparse:
-        places = true_positions(reached)
-        return SparseTensor(coordinates_of(places, shape), take(values, places, 0), shape)
-    zero = _core.convert_to_tensor(0, x.dtype, None, "reduce")
-    return primitives.Reshape(primitives.SelectV2(reached, values, zero), shape)
+        order = argsort(cells)
+        return SparseTensor(coordinates_of(take(cells, order, 0), shape), take(values, order, 0), shape)
+    total = int(np.prod(kept_dims, dtype=np.int64))
+    dense = primitives.ScatterNd(primitives.ExpandDims(cells, 1), values, [total])
+    return primitives.Reshape(dense, shape)
 
 
 def _reduction(fold: Any, doc: str, path: str) -> Callable[..., Any]:
@@ -112,11 +112,13 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     dims = dims_of_sparse(x)
     if len(dims) < 2:
         raise InvalidArgumentError.of(f"sparse.softmax: input should have rank >= 2; got shape {dims}")
-    ids, kept, _ = _reduced(x, len(dims) - 1, False)
-    total = int(np.prod(kept, dtype=np.int64))
-    highest = primitives.UnsortedSegmentMax(primitives.StopGradient(x.values), ids, total)
-    powers = primitives.Exp(x.values - primitives.GatherV2(highest, ids, 0, 0))
-    return x.with_values(powers / primitives.GatherV2(primitives.UnsortedSegmentSum(powers, ids, total), ids, 0, 0))
+    ids, _, _ = _reduced(x, len(dims) - 1, False)
+    cells, lines = unique(ids, int64)
+    count = primitives.Shape(cells, int64)[0]
+    highest = primitives.UnsortedSegmentMax(primitives.StopGradient(x.values), lines, count)
+    powers = primitives.Exp(x.values - primitives.GatherV2(highest, lines, 0, 0))
+    sums = primitives.UnsortedSegmentSum(powers, lines, count)
+    return x.with_values(powers / primitives.GatherV2(sums, lines, 0, 0))
 
 
 _SAME = "'weights' and 'values' must have the same {}."
