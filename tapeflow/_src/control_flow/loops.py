@@ -219,7 +219,9 @@ def _trace_loop(
     def step(*state: Any) -> Any:
         result = _as_list(body(*_packed(values, state)), len(values) == 1)
         nest.assert_same_structure(values, result, check_types=False)
-        return result, [_as_tensor(x) for x in nest.flatten(result, expand_composites=True) if x is not None]
+        tensors = [_as_tensor(x) for x in nest.flatten(result, expand_composites=True)]
+        result = nest.pack_sequence_as(result, tensors, expand_composites=True)
+        return result, [tensor for tensor in tensors if tensor is not None]
 
     condition, holding = trace_body(holds, outer, specs)
     condition.set_outputs([holding])

@@ -54,6 +54,8 @@ class FuncGraph(_core.Graph):
         self.input_names: list[str] = []
         self.first_arguments: list[Any] = []  # of the call that is traced, as far as variables may be made of them
         self.exit_callbacks: list[Callable[[], Any]] = []  # called when the function has been traced
+        # Python objects of which nodes have handles; those of branches and loops live as long as the function around.
+        self.held: list[Any] = getattr(outer, "held", [])
         self.awaited: list[int] = []  # nodes of the program's graph around, which run before this graph
         self._overrides: NodeOverrides | None = None
 

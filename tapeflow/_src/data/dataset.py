@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.data.dataset_spec import DatasetSpec, NamedDataset
 from tapeflow._src.data.files import matching_files
-from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
+from tapeflow._src.data.handles import Recent, handle_of, hold_for_graph, tensor_specs, tensors_of
 from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow._src.data.options import Options
 from tapeflow._src.data.pipes import choosing, mapping, ordering, sources, windows
-from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, chain_too_long, count_in, counting
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe, chain_too_long, count_in
 from tapeflow._src.data.pipes.sampling import RandomChoices
 from tapeflow._src.data.pipes.structure import as_element, common_spec, packer
 from tapeflow._src.data.pipes.traced import Bound
@@ -31,57 +32,13 @@ from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError
-from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec
 
 _recent = Recent(512)
 
 public("data.INFINITE_CARDINALITY", "data.experimental.INFINITE_CARDINALITY")(INFINITE)
 public("data.UNKNOWN_CARDINALITY", "data.experimental.UNKNOWN_CARDINALITY")(UNKNOWN)
-
-
-@public("data.DatasetSpec", "compat.v1.data.DatasetSpec")
-class DatasetSpec(HandleSpec):
-    """The specification of a dataset: that of its elements.
-
-    >>> tf.data.DatasetSpec(tf.TensorSpec([], tf.int64)).is_compatible_with(tf.data.Dataset.range(3))
-    True
-    """
-
-    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
-        super().__init__(element_spec)
-        self._dataset_shape = as_shape(dataset_shape)
-
-    value_type = property(lambda self: Dataset)
-    element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return self._element_spec, self._dataset_shape
-
-    def _named(self, number: Any) -> Any:
-        return Dataset(_Named(number, self._element_spec))
-
-    @staticmethod
-    def from_value(value: Any) -> DatasetSpec:
-        """The specification of a dataset."""
-        return DatasetSpec(value.element_spec)
-
-
-class _Named(Pipe):
-    """The pipe of a dataset that a graph knows by number."""
-
-    def __init__(self, number: Any, spec: Any) -> None:
-        super().__init__(spec, symbols=[number])
-        self._handle = number
-
-    def begin(self, iteration: Iteration) -> Any:
-        dataset = from_handle(iteration.value(self._handle))
-        iteration.held.append(dataset)
-        return dataset._pipe.begin(iteration)
-
-    def count(self) -> int:
-        iteration = counting()
-        return UNKNOWN if iteration is None else from_handle(iteration.value(self._handle))._pipe.count()
 
 
 def _merged_options(datasets: list[Dataset]) -> Options | None:
@@ -266,11 +223,14 @@ class Dataset(Transformations, CompositeTensor):
 
     def _handle_tensor(self) -> Any:
         """The number of the dataset; if it holds symbolic tensors, a node that makes one with their values."""
+        if isinstance(self._pipe, NamedDataset):
+            return self._pipe.handle
         symbols = self._pipe.all_symbols()
         graph = _core.current_graph() if symbols else None
-        if graph is None and self._handle is None:
-            self._handle = handle_of(self)
         if graph is None:
+            if self._handle is None:
+                self._handle = handle_of(self)
+            hold_for_graph(self)
             return self._handle
 
         def bind(values: list[Any]) -> list[Any]:

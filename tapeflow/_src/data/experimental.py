@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tapeflow._src.data.dataset import Dataset, DatasetSpec
+from tapeflow._src.data.dataset import Dataset
+from tapeflow._src.data.dataset_spec import DatasetSpec
 from tapeflow._src.data.files import packed_file
 from tapeflow._src.data.handles import Recent
 from tapeflow._src.data.pipes import mapping, ordering

@@ -39,6 +39,13 @@ def handle_of(thing: Any) -> Any:
         return convert_to_tensor(number, int64)
 
 
+def hold_for_graph(thing: Any) -> None:
+    """Lets the graph that is built hold an object of which it has the handle; nobody else may."""
+    graph: Any = _core.current_graph()
+    if graph is not None:
+        graph.held.append(thing)
+
+
 def from_handle(tensor: Any) -> Any:
     """The object that a tensor names."""
     found = _object_by_handle.get(int(tensor))
@@ -70,6 +77,17 @@ class HandleSpec(TypeSpec):
     def _named(self, number: Any) -> Any:
         """The object that a graph knows by this number."""
         return self.value_type(None, self._element_spec, number)
+
+    def _batch(self, size: int | None) -> HandleSpec:
+        """The specification of `size` such objects in one; only datasets have one."""
+        raise TypeError(f"batch: elements of type {self.value_type.__name__} cannot be put together")
+
+    def _unbatch(self) -> HandleSpec:
+        raise TypeError(f"unbatch: elements of type {self.value_type.__name__} have no rows")
+
+    def _stacked(self, parts: Any) -> Any:
+        """Such objects as the rows of one."""
+        raise TypeError(f"batch: elements of type {self.value_type.__name__} cannot be put together")
 
 
 def tensor_specs(specs: list[TypeSpec]) -> tuple[list[Any], list[Any]]:

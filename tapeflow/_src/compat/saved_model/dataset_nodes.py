@@ -7,7 +7,8 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
-from tapeflow._src.data.dataset import Dataset, DatasetSpec
+from tapeflow._src.data.dataset import Dataset
+from tapeflow._src.data.dataset_spec import DatasetSpec
 from tapeflow._src.data.iterator import IteratorSpec
 from tapeflow._src.function.spec_messages import register_spec
 from tapeflow._src.types import nest

@@ -35,6 +35,13 @@ def _leaf_symbols(leaves: list[Any]) -> list[Any]:
     return nest.flatten(leaves, expand_composites=True)
 
 
+def _settled(leaves: list[Any]) -> list[Any]:
+    """The leaves, each with the tensors in it that it has from now on: some compute them when they are asked."""
+    if not _core.is_tracing():
+        return leaves
+    return [nest.pack_sequence_as(x, nest.flatten(x, expand_composites=True), expand_composites=True) for x in leaves]
+
+
 class Tensors(Pipe):
     """One element."""
 
@@ -42,7 +49,7 @@ class Tensors(Pipe):
 
     def __init__(self, element: Any) -> None:
         element = as_element(element)
-        self._leaves = nest.flatten(element)
+        self._leaves = _settled(nest.flatten(element))
         super().__init__(map_leaves(spec_of_leaf, element), symbols=_leaf_symbols(self._leaves))
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
@@ -59,7 +66,7 @@ class Slices(Pipe):
 
     def __init__(self, element: Any) -> None:
         element = as_element(element)
-        self._leaves = nest.flatten(element)
+        self._leaves = _settled(nest.flatten(element))
         if not self._leaves:
             raise ValueError("Invalid `element`. `element` should not be empty.")
         super().__init__(

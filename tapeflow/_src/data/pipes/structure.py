@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.control_flow.tensor_array import TensorArray
+from tapeflow._src.data.handles import HandleSpec
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.extension.extension_type import BatchableExtensionType, BatchableExtensionTypeSpec
@@ -31,6 +33,14 @@ def as_leaf(value: Any) -> Any:
     """A value as a leaf of an element: a tensor, something built of tensors, or None."""
     if value is None or isinstance(value, _core.Tensor | CompositeTensor | TypeSpec):
         return value
+    if isinstance(value, TensorArray):
+        return value
+    if (
+        isinstance(value, list | tuple)
+        and value
+        and isinstance(spec := getattr(value[0], "_type_spec", None), HandleSpec)
+    ):
+        return spec._stacked(value)
     if isinstance(value, SparseTensorValue):
         return SparseTensor.from_value(value)
     if hasattr(value, "nested_row_splits"):  # what a session gave for a ragged tensor
@@ -91,7 +101,7 @@ def batched_spec(spec: TypeSpec, size: int | None) -> TypeSpec:
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
-    if isinstance(spec, BatchableExtensionTypeSpec):
+    if isinstance(spec, BatchableExtensionTypeSpec | HandleSpec):
         batched: TypeSpec = spec._batch(size)
         return batched
     raise TypeError(f"batch: elements of type {spec.value_type.__name__} cannot be put together")
@@ -105,7 +115,7 @@ def unbatched_spec(spec: TypeSpec) -> TypeSpec:
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
     if isinstance(spec, NoneTensorSpec):
         return spec
-    if isinstance(spec, BatchableExtensionTypeSpec):
+    if isinstance(spec, BatchableExtensionTypeSpec | HandleSpec):
         single: TypeSpec = spec._unbatch()
         return single
     if not isinstance(spec, TensorSpec):
@@ -210,6 +220,8 @@ def gathered(leaf: Any, places: np.ndarray) -> Any:
     if isinstance(leaf, BatchableExtensionType):
         parts = [gathered(part, places) for part in leaf._type_spec._encoded(leaf)]
         return leaf._type_spec._unbatch()._batch(len(places))._decoded(parts)
+    if isinstance(leaf._type_spec, HandleSpec):
+        return leaf._gathered(places)
     return gather_rows(leaf, places)
 
 
@@ -237,6 +249,8 @@ def stacked(parts: Sequence[Any], spec: TypeSpec, number: int) -> Any:
         columns = zip(*[spec._encoded(part) for part in parts])
         whole = [stacked(column, spec_of_leaf(column[0]), number) for column in columns]
         return spec._batch(len(parts))._decoded(whole)
+    if isinstance(spec, HandleSpec):
+        return spec._stacked(parts)
     raise TypeError(f"batch: elements of type {type(first).__name__} cannot be put together")
 
 

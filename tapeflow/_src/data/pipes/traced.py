@@ -100,8 +100,8 @@ class Traced:
         rest = iter(found)
         return tuple(
             [
-                self._rebuilt(iteration, leaf, [next(rest) for _ in parts], leaves)
-                for leaf, parts in zip(self.leaves, self._parts)
+                self._rebuilt(iteration, leaf, spec, [next(rest) for _ in parts], leaves)
+                for leaf, spec, parts in zip(self.leaves, self.specs, self._parts)
             ]
         )
 
@@ -125,13 +125,13 @@ class Traced:
             iteration.states[id(self)] = [stream.read_value() for stream, _ in self._streams]
         return found
 
-    def _rebuilt(self, iteration: Iteration, leaf: Any, parts: list[Any], given: Sequence[Any]) -> Any:
+    def _rebuilt(self, iteration: Iteration, leaf: Any, spec: Any, parts: list[Any], given: Sequence[Any]) -> Any:
         if leaf is None or isinstance(leaf, _core.Tensor):
             return parts[0] if parts else None
         pipe = getattr(leaf, "_pipe", None)
         if isinstance(pipe, Pipe):
             return type(leaf)(Bound(pipe, iteration.within(self._parts_of(leaf), parts), given))
-        return nest.pack_sequence_as(leaf, parts, expand_composites=True)
+        return nest.pack_sequence_as(spec, parts, expand_composites=True)
 
     def as_bool(self, iteration: Iteration, leaves: Sequence[Any]) -> bool:
         """The result, one bool, for one element."""

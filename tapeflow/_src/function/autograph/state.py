@@ -13,6 +13,7 @@ from tapeflow._src.function.autograph.jumps import VALUE
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor, is_tensor
 from tapeflow._src.types import nest
+from tapeflow._src.types.tensor_spec import CompositeTensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
 
@@ -53,7 +54,7 @@ def copied(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def is_carried(leaf: Any) -> bool:
     """Whether a leaf travels as a tensor; others must stay the same object."""
-    return is_tensor(leaf) or isinstance(leaf, (*_PLAIN, TensorArray))
+    return is_tensor(leaf) or isinstance(leaf, (*_PLAIN, TensorArray, CompositeTensor))
 
 
 def as_carried(leaf: Any) -> Any:

@@ -73,6 +73,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._not_fed: set[str] = set()
         self._placeholders: list[Any] = []
         self._not_fetched: set[str] = set()
+        self.held: list[Any] = []  # Python objects of which nodes have handles
         self.per_session: list[Any] = []  # what each session has its own of, beside variables: see queues.py
         self._begin_variables()
 

@@ -292,7 +292,8 @@ class PaddingFIFOQueue(QueueBase):
         blank = b"" if parts[0].dtype.name == "string" else 0
         rows = np.full([len(arrays), *sizes], blank, object if blank == b"" else arrays[0].dtype)
         for i, array in enumerate(arrays):
-            rows[(i, *(slice(size) for size in array.shape))] = array
+            place: tuple[int | slice, ...] = (i, *(slice(size) for size in array.shape))
+            rows[place] = array
         return convert_to_tensor(rows, parts[0].dtype)
 
 
