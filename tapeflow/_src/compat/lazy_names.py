@@ -91,8 +91,8 @@ public_later(
     )),
     *(f"compat.v1.{name}" for name in (
         "AttrValue", "NameAttrList", "NodeDef", "GraphDef", "MetaGraphDef", "TensorInfo", "SummaryMetadata",
-        "HistogramProto", "Summary", "Event", "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions",
-        "RunOptions", "RunMetadata",
+        "HistogramProto", "Summary", "Event", "SessionLog", "ConfigProto", "GPUOptions", "GraphOptions",
+        "OptimizerOptions", "RunOptions", "RunMetadata",
     )),
 )  # fmt: skip
 public_later("tapeflow._src.compat.onnx.exporting", "experimental.to_onnx")

@@ -64,7 +64,9 @@ def test_files(tmp_path):
     found = events(tmp_path)
     assert found[0].file_version == "brain.Event:2"
     assert v1.GraphDef.FromString(found[1].graph_def).node[-1].name == "loss"
-    written = [(e.step, e.summary.value[0].tag, e.summary.value[0].simple_value) for e in found[2:]]
+    meta_graph = v1.MetaGraphDef.FromString(found[2].meta_graph_def)
+    assert meta_graph.graph_def == v1.GraphDef.FromString(found[1].graph_def)
+    written = [(e.step, e.summary.value[0].tag, e.summary.value[0].simple_value) for e in found[3:]]
     assert written == [(7, "loss", 0.25), (8, "reward", 2.0)]
 
 
@@ -97,3 +99,21 @@ def test_summaries_are_operations_of_a_graph():
         run(lambda: v1.summary.merge([tf.raw_ops.ScalarSummary(tags="a", values=x) for x in (1.0, 2.0)]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="not the same shape"):
         tf.raw_ops.ScalarSummary(tags="a", values=[1.0, 2.0])
+
+
+def test_graphs_of_runs_and_sessions_are_events(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="one")
+    with v1.summary.FileWriter(tmp_path) as writer:
+        writer.add_graph(graph.as_graph_def(), 1)
+        writer.add_meta_graph(v1.MetaGraphDef(graph_def=graph.as_graph_def()), 2)
+        writer.add_session_log(v1.SessionLog(status=v1.SessionLog.START), 3)
+        writer.add_run_metadata(v1.RunMetadata(), "run", 4)
+        with pytest.raises(ValueError, match="tag was already used"):
+            writer.add_run_metadata(v1.RunMetadata(), "run")
+        with pytest.raises(TypeError, match="meta_graph_def must be type MetaGraphDef"):
+            writer.add_meta_graph(graph.as_graph_def())
+        with pytest.raises(ValueError, match="only graph, or graph_def"):
+            writer.add_graph(graph, graph_def=graph.as_graph_def())
+    found = [(event.step, event.WhichOneof("what")) for event in events(tmp_path)[1:]]
+    assert found == [(1, "graph_def"), (2, "meta_graph_def"), (3, "session_log"), (4, "tagged_run_metadata")]

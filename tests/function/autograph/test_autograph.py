@@ -313,3 +313,16 @@ def test_nonlocal_tensors_of_nested_functions():
         return y
 
     assert [function(tf.constant(3)).numpy(), function(tf.constant(-3)).numpy()] == [6, -3]
+
+
+def test_a_loop_that_changes_variables_only():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def grow(limit):
+        while v < limit:
+            v.assign_add(1.0)
+        return v.read_value()
+
+    assert float(grow(tf.constant(5.0))) == float(v) == 5.0
+    assert float(grow(tf.constant(0.0))) == 5.0

@@ -97,3 +97,14 @@ def test_ranks_are_integers():
         tf.debugging.assert_rank([1, 2], 0.5)
     with pytest.raises(ValueError, match="Rank must be a scalar"):
         tf.debugging.assert_rank_in([1, 2], (1, [1, 2]))
+
+
+def test_one_string_is_printed_without_quotes(capsys):
+    @tf.function
+    def show(x):
+        tf.print(x, output_stream=sys.stdout)
+        tf.print(x, x, output_stream=sys.stdout)
+
+    show(tf.constant("ab"))
+    show(tf.constant(["ab"]))
+    assert capsys.readouterr().out == 'ab\n"ab" "ab"\n["ab"]\n["ab"] ["ab"]\n'

@@ -212,9 +212,12 @@ class FileWriter:
         self._folder = file_name(logdir)
         self._suffix, self._most_waiting = filename_suffix or "", max_queue
         self._closed = False
+        self._run_tags: set[str] = set()
         self._begin()
         if graph is not None or graph_def is not None:
-            self.add_graph(graph, graph_def=graph_def)
+            definition = _graph_definition(graph, graph_def)
+            self.add_graph(definition)
+            self.add_meta_graph(messages.MetaGraphDef(graph_def=definition))
 
     def _begin(self) -> None:
         self._writer = SummaryWriter(self._folder, self._suffix, self._most_waiting)
@@ -232,29 +235,33 @@ class FileWriter:
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Writes a summary, or the bytes of one."""
         found = messages.Summary.FromString(summary) if isinstance(summary, bytes) else summary
-        event = messages.Event(wall_time=time.time(), summary=found)
-        if global_step is not None:
-            event.step = int(global_step)
-        self.add_event(event)
+        self._add(global_step, summary=found)
 
     def add_graph(self, graph: Any = None, global_step: Any = None, graph_def: Any = None) -> None:
         """Writes the nodes of a graph."""
-        if graph is not None and not hasattr(graph, "as_graph_def"):
-            raise ValueError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
-        definition = graph_def if graph is None else graph.as_graph_def()
-        event = messages.Event(wall_time=time.time(), graph_def=definition.SerializeToString())
-        if global_step is not None:
-            event.step = int(global_step)
-        self.add_event(event)
+        self._add(global_step, graph_def=_graph_definition(graph, graph_def).SerializeToString())
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
-        """Accepted; only graphs are written."""
+        """Writes a `MetaGraphDef`."""
+        if not isinstance(meta_graph_def, messages.MetaGraphDef):
+            raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
+        self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
-        """Accepted; only values and graphs are written."""
+        """Writes that a session was started or stopped, or wrote a checkpoint."""
+        self._add(global_step, session_log=session_log)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Accepted; only values and graphs are written."""
+        """Writes what was measured in a run, once for each tag."""
+        if tag in self._run_tags:
+            raise ValueError("The provided tag was already used for this event type")
+        self._run_tags.add(tag)
+        tagged = messages.TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add(global_step, tagged_run_metadata=tagged)
+
+    def _add(self, global_step: Any, **what: Any) -> None:
+        step = {} if global_step is None else {"step": int(global_step)}
+        self.add_event(messages.Event(wall_time=time.time(), **step, **what))
 
     def flush(self) -> None:
         """Writes what waits to be written."""
@@ -277,6 +284,18 @@ class FileWriter:
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+
+def _graph_definition(graph: Any, graph_def: Any) -> Any:
+    """The message of a graph that is given as one, or as a graph; `graph` may be either."""
+    if graph is not None and graph_def is not None:
+        raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+    given = graph_def if graph is None else graph
+    if isinstance(given, messages.GraphDef):
+        return given
+    if not hasattr(given, "as_graph_def"):
+        raise ValueError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
+    return given.as_graph_def()
 
 
 @public("compat.v1.summary.FileWriterCache")

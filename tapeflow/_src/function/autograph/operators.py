@@ -461,7 +461,8 @@ def _staged_loop(
     set_state(before.values)
     shapes = _flat_shapes(names, before, invariants)
     needs_iteration = [] if may_be_skipped is None else [n for n in made_up if not may_be_skipped(made_up[n])]
-    has_run = [convert_to_tensor(False)] if needs_iteration else []  # travels behind the state
+    # It travels behind the state, or alone, if the loop changes variables only.
+    has_run = [convert_to_tensor(False)] if needs_iteration or not before.travelling else []
 
     def holds(*state: Any) -> Any:
         set_state(before.with_new(state))

@@ -189,6 +189,15 @@ _publish(
     "compat.v1.Event",
 )
 _publish(
+    "SessionLog",
+    """What a session did: it was started or stopped, or wrote a checkpoint.
+
+    >>> tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START).status
+    1
+    """,
+    "compat.v1.SessionLog",
+)
+_publish(
     "ConfigProto",
     """Settings of a session. `operation_timeout_in_ms` ends runs that wait too long; the others change nothing here.
 

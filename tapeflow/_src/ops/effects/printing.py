@@ -96,6 +96,11 @@ def _inner_text(value: Any, summarize: int) -> str:
     return repr(value)
 
 
+def _is_text(value: Any) -> bool:
+    """Whether a value is one string tensor, which is printed without quotes when it is printed alone."""
+    return isinstance(value, Tensor) and value.dtype.name == "string" and value.shape.rank == 0
+
+
 def ragged_text(value: Any, summarize: int) -> str:
     """Rows of a ragged tensor, with commas."""
     rows = value.to_list()
@@ -137,7 +142,10 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {list(kwargs)}")
     summarize = 3 if summarize is None else int(summarize)
-    text = separator.join(_input_text(value, summarize) for value in inputs)
+    if len(inputs) == 1 and _is_text(inputs[0]):
+        text = inputs[0].numpy().decode("utf-8", "replace")
+    else:
+        text = separator.join(_input_text(value, summarize) for value in inputs)
     if isinstance(stream, str):
         if stream.startswith("file://"):
             with open(stream[len("file://") :], "a", encoding="utf-8") as file:

@@ -4,6 +4,7 @@ import pytest
 
 import tapeflow.compat.v1 as tf
 from tapeflow import Graph
+from tapeflow.errors import AbortedError, UnavailableError
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +89,40 @@ def test_end_of_data_ends_the_session():
     training()
     with tf.train.SingularMonitoredSession():
         raise tf.errors.OutOfRangeError(None, None, "end of sequence")
+
+
+def test_the_folder_has_the_graph_and_the_checkpoints_as_events(tmp_path):
+    train, *_ = training()
+    run(train, checkpoint_dir=str(tmp_path), hooks=[tf.train.StopAtStepHook(num_steps=2)])
+    tf.summary.FileWriterCache.clear()
+    assert 'name: "weight"' in (tmp_path / "graph.pbtxt").read_text()
+    (path,) = tmp_path.glob("events*")
+    events = list(tf.train.summary_iterator(path))
+    assert any(event.graph_def for event in events)
+    logs = [(event.step, event.session_log.status) for event in events if event.WhichOneof("what") == "session_log"]
+    assert logs == [(0, tf.SessionLog.CHECKPOINT), (2, tf.SessionLog.CHECKPOINT)]
+
+
+@pytest.mark.parametrize("kind", [AbortedError, UnavailableError])
+def test_a_lost_worker_ends_the_session_not_the_training(kind):
+    class LosesWorker(tf.train.SessionRunHook):
+        created = runs = 0
+
+        def after_create_session(self, session, coord):
+            self.created += 1
+
+        def after_run(self, run_context, run_values):
+            self.runs += 1
+            if self.runs == 2:
+                raise kind(None, None, "lost")
+
+    train, _, step = training()
+    hook = LosesWorker()
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        for _ in range(3):
+            session.run(train)
+        assert session.run(step) == 2  # the second run was made again, from the beginning
+    assert hook.created == 2
+    with pytest.raises(kind), tf.train.SingularMonitoredSession(hooks=[LosesWorker()]) as session:
+        for _ in range(3):
+            session.run(train)

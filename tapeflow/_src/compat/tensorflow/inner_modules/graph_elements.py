@@ -107,3 +107,9 @@ def add_exit_callback_to_default_func_graph(fn: Callable[[], Any]) -> None:
 def is_in_function() -> bool:
     """Whether a function is being traced."""
     return bool(find_public("inside_function")())
+
+
+def increment_global_step(increment: int, graph: Any = None) -> Any:
+    """The operation that adds to the global step of a graph."""
+    step = find_public("compat.v1.train.get_or_create_global_step")(graph)
+    return step.assign_add(increment)

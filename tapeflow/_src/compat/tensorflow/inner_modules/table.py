@@ -118,7 +118,9 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     }
     | {"DT_HALF": 19, "DT_FLOAT": 1, "DT_DOUBLE": 2},
     "core.framework.versions_pb2": {"VersionDef": messages.VersionDef},
-    "core.util.event_pb2": {"Event": messages.Event},
+    "core.util.event_pb2": {
+        name: messages.message_class(name) for name in ("Event", "SessionLog", "TaggedRunMetadata")
+    },
     "python.autograph.pyct.transformer": {"Base": Transformer},
     "python.data.experimental.ops.distribute": {"compute_batch_size": compute_batch_size},
     "python.data.ops.iterator_ops": {"OwnedIterator": find_public("data.Iterator")},
@@ -301,6 +303,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "make_decorator": decorators.make_decorator,
         "unwrap": decorators.unwrap,
     },
+    "python.training.training_util": {"_increment_global_step": graph_elements.increment_global_step},
     "python.util.nest": {
         **{
             name: f

@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
+from tapeflow._src.compat.v1.graph.graph_def import write_graph
 from tapeflow._src.compat.v1.queues.queue_runner import start_queue_runners
 from tapeflow._src.compat.v1.sessions.coordinator import Coordinator
 from tapeflow._src.compat.v1.sessions.scaffold import ChiefSessionCreator, Scaffold
+from tapeflow._src.compat.v1.summaries import FileWriterCache
 from tapeflow._src.compat.v1.train.saver import Saver
 from tapeflow._src.compat.v1.train.training_step import get_global_step
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
-from tapeflow._src.types.errors import OutOfRangeError
+from tapeflow._src.types.errors import AbortedError, OutOfRangeError, UnavailableError
+from tapeflow._src.types.logging import get_logger
 
 
 @public("compat.v1.train.SessionRunArgs")
@@ -196,25 +200,31 @@ class CheckpointSaverHook(SessionRunHook):
             raise ValueError("You cannot provide both saver and scaffold.")
         if save_secs is not None and save_steps is not None:
             raise ValueError("Can not provide both save_secs and save_steps.")
-        self._prefix = os.path.join(checkpoint_dir, checkpoint_basename)
+        self._folder, self._prefix = checkpoint_dir, os.path.join(checkpoint_dir, checkpoint_basename)
+        self._save_graph_def = save_graph_def
         self._seconds, self._steps, self._saver, self._scaffold = save_secs, save_steps, saver, scaffold
         self._listeners = list(listeners or [])
         self._saved_step = self._saved_time = 0.0
         self._step: Any = None
 
     def begin(self) -> None:
-        """Finds the global step and the saver."""
+        """Finds the global step, the saver and the event file."""
         self._step = get_global_step()
         if self._step is None:
             raise RuntimeError("Global step should be created to use CheckpointSaverHook.")
+        self._writer = FileWriterCache.get(self._folder)
         if self._saver is None and self._scaffold is None:
             self._saver = Scaffold.get_or_default("saver", GraphKeys.SAVERS, Saver)
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Saves what there is at the beginning."""
-        self._save(session, int(session.run(self._step)))
+        """Writes the graph, and saves what there is at the beginning."""
+        step = int(session.run(self._step))
+        if self._save_graph_def:
+            write_graph(session.graph.as_graph_def(add_shapes=True), self._folder, "graph.pbtxt")
+        self._writer.add_graph(session.graph)
+        self._save(session, step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Saves if it is time."""
@@ -238,7 +248,9 @@ class CheckpointSaverHook(SessionRunHook):
             listener.before_save(session, step)
         os.makedirs(os.path.dirname(self._prefix), exist_ok=True)
         saver = self._scaffold.saver if self._saver is None else self._saver
-        saver.save(session, self._prefix, global_step=step)
+        saver.save(session, self._prefix, global_step=step, write_meta_graph=self._save_graph_def)
+        log = messages.SessionLog(status=messages.SessionLog.CHECKPOINT, checkpoint_path=self._prefix)
+        self._writer.add_session_log(log, step)
         self._saved_step, self._saved_time = step, time.monotonic()
         answers = [listener.after_save(session, step) for listener in self._listeners]
         return any(answers)
@@ -249,9 +261,15 @@ class _MonitoredSession:
 
     def __init__(self, creator: Any, hooks: Any = None, grace_seconds: float = 120) -> None:
         self._hooks, self._grace_seconds = list(hooks or []), grace_seconds
+        self._creator = creator or ChiefSessionCreator()
         for hook in self._hooks:
             hook.begin()
-        self._session: Any = (creator or ChiefSessionCreator()).create_session()
+        self._start()
+
+    _recovers = False  # whether a run that a lost worker has ended is run again, in a new session
+
+    def _start(self) -> None:
+        self._session: Any = self._creator.create_session()
         self._coordinator = Coordinator()
         start_queue_runners(self._session, self._coordinator)
         for hook in self._hooks:
@@ -264,6 +282,21 @@ class _MonitoredSession:
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of the fetches; hooks see the run."""
+        while True:
+            try:
+                return self._run_once(fetches, feed_dict, options, run_metadata)
+            except (AbortedError, UnavailableError) as error:
+                if not self._recovers:
+                    raise
+                get_logger().info(
+                    "An error was raised. This may be due to a preemption in a connected worker. The current session "
+                    "will be closed and a new session will be created. Error: %s",
+                    error,
+                )
+                self._close(failed=True)
+                self._start()
+
+    def _run_once(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
         if self._session is None:
             raise RuntimeError("Attempted to use a closed Session.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict, options), self._session)
@@ -328,7 +361,7 @@ class _StepContext:
 
 @public("compat.v1.train.MonitoredSession")
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks, whose variables are initialised.
+    """A session with hooks, whose variables are initialised. After AbortedError or UnavailableError it begins anew.
 
     >>> with tf.Graph().as_default():
     ...     v = tf.compat.v1.get_variable("v", initializer=2.)
@@ -336,6 +369,8 @@ class MonitoredSession(_MonitoredSession):
     ...         session.run(v)
     np.float32(2.0)
     """
+
+    _recovers = True
 
     def __init__(self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: int = 120) -> None:
         super().__init__(session_creator, hooks, stop_grace_period_secs)

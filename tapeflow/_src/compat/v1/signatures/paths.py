@@ -97,6 +97,7 @@ path_by_v1_path.update(
         "tensor_scatter_update": "tensor_scatter_nd_update",
         "summary.Summary": "compat.v1.Summary",
         "summary.Event": "compat.v1.Event",
+        "summary.SessionLog": "compat.v1.SessionLog",
     }
 )
 _SPARSE = ("fill_empty_rows", "mask", "maximum", "minimum", "reorder", "reset_shape", "reshape", "retain", "slice",
