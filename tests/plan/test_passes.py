@@ -210,6 +210,19 @@ def test_small_nodes_run_before_the_large_fusion_that_reads_them():
     assert "Mul(" in large[0]
 
 
+def test_leaky_relu_and_its_gradient_join_fusions():
+    def program(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(tf.square(tf.nn.leaky_relu(x * 2.0, 0.3)))
+        return tape.gradient(y, x)
+
+    x = tf.constant([-2.0, -0.0, 0.0, 3.0, float("nan")])
+    text = ir(program, x, stage="elementwise-fusion")
+    assert "kernel" not in text
+    np.testing.assert_array_equal(tf.function(program)(x), program(x))
+
+
 def test_the_gradient_of_a_subtracted_row_negates_the_sum():
     def program(x, b):
         with tf.GradientTape() as tape:

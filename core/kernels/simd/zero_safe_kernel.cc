@@ -5,6 +5,14 @@
 namespace tapeflow::TAPEFLOW_ISA {
 namespace {
 
+template <class V> TAPEFLOW_INLINE V equal_number(V a, V b) {
+  using Word = typename C<V>::Word;
+  const auto p = bits(a), q = bits(b);
+  constexpr Word infinity = Word(2 * C<V>::exponent_bias + 1) << C<V>::mantissa_bits;
+  const auto equal = ((p == q) & ((p & ~sign_bit<V>) <= infinity)) | (((p | q) & ~sign_bit<V>) == Word(0));
+  return equal ? splat<V>(1) : V{};
+}
+
 template <class T> constexpr ZeroSafeKernels<T> make_kernels() {
   using V = Vector<T>;
   return {
@@ -13,6 +21,7 @@ template <class T> constexpr ZeroSafeKernels<T> make_kernels() {
       .xdivy = binary<T, [](V a, V b) { return a != T(0) ? a / b : a; }>,
       .xlogy = binary<T, [](V a, V b) { return a != T(0) ? a * log(b) : a; }>,
       .xlog1py = binary<T, [](V a, V b) { return a != T(0) ? a * log1p(b) : a; }>,
+      .equal_number = binary<T, [](V a, V b) { return equal_number(a, b); }>,
   };
 }
 

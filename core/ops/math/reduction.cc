@@ -1,8 +1,8 @@
 // Reductions over axes.
 #include <algorithm>
-#include <bit>
 #include <functional>
 
+#include "kernels/simd/zero_safe.h"
 #include "ops/family.h"
 #include "ops/math/reducer.h"
 
@@ -217,29 +217,16 @@ Gradient: `dy` times the product of all other elements, correct where elements a
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 8.], dtype=float32)>)",
                                        });
 
-// 1 where two elements are equal, 0 elsewhere, in their own dtype. float32 is compared by its bits: work that takes
+// 1 where two elements are equal, 0 elsewhere, in their own dtype. They are compared by their bits: work that takes
 // small numbers for zeros does not take them for equal.
-struct EqualAsNumber {
-  template <class C> C operator()(C a, C b) const {
-    if constexpr (std::is_same_v<C, float>) {
-      const auto p = std::bit_cast<int32_t>(a), q = std::bit_cast<int32_t>(b);
-      const bool same = (p == q) & ((p & 0x7fffffff) <= 0x7f800000), zeros = ((p | q) & 0x7fffffff) == 0;
-      return std::bit_cast<float>((same | zeros) ? 0x3f800000 : 0);
-    } else {
-      return C(a == b);
-    }
-  }
-};
 const Op& equal_as_number_op = []() -> const Op& {
+  constexpr auto equal = [](auto a, auto b) { return decltype(a)(a == b); };
+  constexpr auto fast = []<class T>(const VectorKernels<T>&) { return zero_safe_kernels<T>().equal_number; };
   Op op{.name = "EqualAsNumber", .arguments = {tensor("x", floating), tensor("y", floating)}};
-  op.infer = op.infer_staged = family::infer_binary<floating, EqualAsNumber>;
-  op.kernel = family::binary_kernel<floating, EqualAsNumber, NoFast, kCheapGrain>;
-  op.float_binary = &ElementBinary<float, float, EqualAsNumber>::loops;
-  op.element_loops = [](DType operand, DType) {
-    const ElementLoops floats{.binary = &ElementBinary<float, float, EqualAsNumber>::loops};
-    const ElementLoops doubles{.binary = &ElementBinary<double, double, EqualAsNumber>::loops};
-    return operand == DType::float32 ? floats : operand == DType::float64 ? doubles : ElementLoops{};
-  };
+  op.infer = op.infer_staged = family::infer_binary<floating, decltype(equal)>;
+  op.kernel = family::binary_kernel<floating, decltype(equal), decltype(fast), kCheapGrain>;
+  op.float_binary = &family::FastBinary<decltype(fast), float>::loops;
+  op.element_loops = family::binary_loops<wide_floating, decltype(equal), decltype(fast)>;
   op.gradient = Gradient::none;
   op.elementwise = true;
   op.family = "binary";

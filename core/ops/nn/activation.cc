@@ -1,9 +1,11 @@
 // Activations, their fused gradients, softmax and the cross entropies.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 
 #include "base/parallel.h"
+#include "kernels/simd/vector.h"
 #include "op/row_structure.h"
 #include "ops/family.h"
 
@@ -117,29 +119,57 @@ std::vector<Argument> leaky_arguments(std::vector<Argument> tensors) {
   return tensors;
 }
 Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p);
+
+// y = x > 0 ? a : alpha a; `a` and `y` may be the same array, and so may `a` and `x`.
+template <class T> void leaky_line(const T* x, const T* a, Compute<T> alpha, T* y, int64_t n) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    const auto& kernels = vector_kernels<T>();
+    constexpr int64_t block = 1024;
+    bool positive[block];
+    T scaled[block];
+    for (int64_t at = 0; at < n; at += block) {
+      const int64_t count = std::min(block, n - at);
+      kernels.greater.vs(x + at, T(0), positive, count);
+      kernels.multiply.vs(a + at, alpha, scaled, count);
+      kernels.choose.vv(positive, a + at, scaled, y + at, count);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      auto value = load(a + i), scaled = alpha * value;
+      store(y + i, load(x + i) > 0 ? value : scaled);
+    }
+  }
+}
+// x is the last input, and `a` the first: they are one for the activation itself.
+void leaky_kernel(Call& call) {
+  visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
+    using T = Pointee<decltype(p)>;
+    const T *a = call.in[0].data<T>(), *x = call.in[call.in.size() - 1].data<T>();
+    T* y = call.out[0].mutable_data<T>();
+    const auto alpha = Compute<T>(call.params[leaky_params.alpha]);
+    parallel_for(call.in[0].size(), kCheapGrain,
+                 [&](int64_t begin, int64_t end) { leaky_line(x + begin, a + begin, alpha, y + begin, end - begin); });
+  });
+}
+// In a graph it becomes operations that a plan fuses; their gradients are the same.
+bool expand_leaky(Call& call) {
+  const Tensor &a = call.in[0], &x = call.in[call.in.size() - 1];
+  if (!thread_state().recorders.empty() || !wide_floating.has(a.dtype())) return false;
+  const Tensor alpha = Tensor::number(a.dtype(), call.params[leaky_params.alpha]);
+  call.out.push_back(select(greater(x, Tensor::number(x.dtype(), 0)), a, multiply(a, alpha)));
+  return true;
+}
+
 const Op& leaky_relu_op = define(Op{
     .name = "LeakyRelu",
     .arguments = leaky_arguments({tensor("features", floating)}),
     .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); },
-    .kernel =
-        [](Call& call) {
-          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
-            using T = Pointee<decltype(p)>;
-            parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-              const T* x = call.in[0].data<T>();
-              T* y = call.out[0].mutable_data<T>();
-              const auto alpha = Compute<T>(call.params[leaky_params.alpha]);
-              for (int64_t i = begin; i < end; ++i) {
-                auto value = load(x + i), scaled = alpha * value;
-                store(y + i, value > 0 ? value : scaled);
-              }
-            });
-          });
-        },
+    .kernel = leaky_kernel,
     .vjp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.dy(), c.x(0), c.params)); },
     .jvp = [](RuleContext& c) { c.set(0, leaky_relu_grad(c.x_dot(0), c.x(0), c.params)); },
     .keep = keep_input(0),
     .elementwise = true,
+    .expand = expand_leaky,
     .batch = batch_leading,
 });
 const Op& leaky_relu_grad_op = define(Op{
@@ -150,21 +180,7 @@ const Op& leaky_relu_grad_op = define(Op{
           if (!(call.in[0].shape() == call.in[1].shape())) family::fail_broadcast(call);
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
-    .kernel =
-        [](Call& call) {
-          visit<floating.bits>(call.in[0].dtype(), [&](auto* p) {
-            using T = Pointee<decltype(p)>;
-            parallel_for(call.in[0].size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-              const T *dy = call.in[0].data<T>(), *x = call.in[1].data<T>();
-              T* dx = call.out[0].mutable_data<T>();
-              const auto alpha = Compute<T>(call.params[leaky_params.alpha]);
-              for (int64_t i = begin; i < end; ++i) {
-                auto value = load(dy + i), scaled = alpha * value;
-                store(dx + i, load(x + i) > 0 ? value : scaled);
-              }
-            });
-          });
-        },
+    .kernel = leaky_kernel,
     .vjp =
         [](RuleContext& c) {
           if (c.wants(0)) c.set(0, leaky_relu_grad(c.dy(), c.x(1), c.params));
@@ -172,6 +188,7 @@ const Op& leaky_relu_grad_op = define(Op{
         },
     .keep = keep_input(1),
     .elementwise = true,
+    .expand = expand_leaky,
     .batch = batch_leading,
 });
 Tensor leaky_relu_grad(const Tensor& dy, const Tensor& x, const Params& p) {
