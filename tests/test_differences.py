@@ -184,3 +184,27 @@ def test_an_infinite_gradient_does_not_pass_a_closed_relu():
         tape.watch(x)
         y = tf.nn.relu(x)
     np.testing.assert_array_equal(tape.gradient(y, x, tf.constant([np.inf, np.inf])), [0.0, np.inf])
+
+
+def test_given_statistics_of_batch_norm_have_gradients():
+    x, scale = tf.reshape(tf.range(8.0), [1, 2, 2, 2]), tf.constant([2.0, 3.0])
+    mean, variance = tf.constant([1.0, 2.0]), tf.constant([2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch([mean, variance])
+        y, _, _ = tf.compat.v1.nn.fused_batch_norm(
+            x, scale, tf.zeros(2), mean, variance, epsilon=0.001, is_training=False
+        )
+    by_mean, by_variance = tape.gradient(y, [mean, variance])
+    factor = scale / tf.sqrt(variance + 0.001)
+    np.testing.assert_allclose(by_mean, -4 * factor, rtol=1e-5)
+    expected = tf.reduce_sum(x - mean, [0, 1, 2]) * factor * -0.5 / (variance + 0.001)
+    np.testing.assert_allclose(by_variance, expected, rtol=1e-5)
+
+
+def test_gradients_pass_a_dataset():
+    w = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        total = 0.0
+        for element in tf.data.Dataset.from_tensor_slices(w * 2):
+            total += element * element
+    np.testing.assert_array_equal(tape.gradient(total, w), [8.0, 16.0])
