@@ -72,3 +72,66 @@ def test_errors_are_tensorflows():
 def test_modes_of_a_batch():
     found = tf.distributions.Dirichlet([[2.0, 3.0, 4.0], [2.0, 2.0, 2.0]]).mode().numpy()
     np.testing.assert_allclose(found, [[1 / 6, 2 / 6, 3 / 6], [1 / 3, 1 / 3, 1 / 3]], rtol=1e-6)
+
+
+def _checked(name, *args, **kwargs):
+    return getattr(tf.compat.v1.distributions, name)(*args, **kwargs, validate_args=True)
+
+
+INVALID = {
+    "Normal": (lambda: _checked("Normal", [0.0], [-1.0]).mean() + _checked("Normal", 0.0, -1.0).variance(), "x > 0"),
+    "Laplace": (lambda: _checked("Laplace", [0.0], [-1.0]).variance(), "x > 0"),
+    "Uniform": (lambda: _checked("Uniform", [3.0], [1.0]).low, "low >= high"),
+    "Gamma": (lambda: _checked("Gamma", [1.0], [-1.0]).mean(), "x > 0"),
+    "Gamma value": (lambda: _checked("Gamma", [1.0], [1.0]).log_prob([-1.0]), "x > 0"),
+    "Exponential": (lambda: _checked("Exponential", [-1.0]).mean(), "x > 0"),
+    "Beta": (lambda: _checked("Beta", [1.0], [-1.0]).mean(), "must be positive"),
+    "Beta value": (lambda: _checked("Beta", [1.0], [1.0]).prob([1.5]), "less than `1`"),
+    "StudentT": (lambda: _checked("StudentT", [-1.0], 0.0, 1.0).mean(), "x > 0"),
+    "Dirichlet": (lambda: _checked("Dirichlet", [-1.0, 1.0]).mean(), "must be positive"),
+    "Dirichlet value": (lambda: _checked("Dirichlet", [1.0, 1.0]).prob([0.5, 0.1]), "must sum to `1`"),
+    "Bernoulli": (lambda: _checked("Bernoulli", probs=[1.5]).probs, "greater than 1"),
+    "Bernoulli value": (lambda: _checked("Bernoulli", probs=[0.5]).prob([2]), "cannot exceed 1"),
+    "Categorical": (lambda: _checked("Categorical", probs=[0.5, 0.1]).probs, "sum to 1"),
+    "Categorical value": (lambda: _checked("Categorical", probs=[0.5, 0.5]).prob([0.5]), "fractional"),
+    "Multinomial": (lambda: _checked("Multinomial", 2.5, probs=[0.5, 0.5]).mean(), "fractional"),
+    "Multinomial value": (lambda: _checked("Multinomial", 4.0, probs=[0.5, 0.5]).prob([1.0, 1.0]), "total_count"),
+    "DirichletMultinomial value": (lambda: _checked("DirichletMultinomial", 4.0, [1.0, 1.0]).prob([-1.0, 5.0]), "neg"),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_arguments_are_validated(name):
+    call, message = INVALID[name]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        call()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session, pytest.raises(tf.errors.OpError, match=message):
+        session.run(call())
+
+
+def test_statistics_that_are_undefined():
+    d = tf.compat.v1.distributions
+    np.testing.assert_allclose(d.Beta([2.0, 0.5], [3.0, 3.0]).mode(), [1 / 3, np.nan], rtol=1e-6)
+    np.testing.assert_array_equal(d.Dirichlet([[2.0, 2.0], [1.0, 2.0]]).mode(), [[0.5, 0.5], [np.nan, np.nan]])
+    for make, message in (
+        (lambda: d.Beta(0.5, 3.0, allow_nan_stats=False).mode(), "Mode undefined for concentration1"),
+        (lambda: d.Gamma(0.5, 3.0, allow_nan_stats=False).mode(), "mode not defined"),
+        (lambda: d.Dirichlet([1.0, 2.0], allow_nan_stats=False).mode(), "Mode undefined"),
+        (lambda: d.StudentT(0.5, 0.0, 1.0, allow_nan_stats=False).mean(), "mean not defined"),
+        (lambda: d.StudentT(0.5, 0.0, 1.0, allow_nan_stats=False).variance(), "variance not defined"),
+        (lambda: d.kl_divergence(d.Normal(np.nan, 1.0), d.Normal(0.0, 1.0), allow_nan_stats=False), "NaN"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            make()
+
+
+def test_covariances():
+    d = tf.compat.v1.distributions
+    p, a = np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.0])
+    shares = np.diag(p) - np.outer(p, p)
+    np.testing.assert_allclose(d.Multinomial(4.0, probs=p.astype("float32")).covariance(), 4 * shares, rtol=1e-6)
+    mean = np.diag(a / 6) - np.outer(a, a) / 36
+    np.testing.assert_allclose(d.Dirichlet(a).covariance(), mean / 7)
+    np.testing.assert_allclose(d.DirichletMultinomial(4.0, a).covariance(), mean * 4 * 10 / 7)
+    with pytest.raises(NotImplementedError, match="covariance is not implemented: Normal"):
+        d.Normal(0.0, 1.0).covariance()

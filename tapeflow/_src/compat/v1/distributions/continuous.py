@@ -7,8 +7,18 @@ from typing import Any
 
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.compat.v1.distributions.distribution import FULLY_REPARAMETERIZED, Distribution, RegisterKL, floats
+from tapeflow._src.compat.v1.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    Distribution,
+    RegisterKL,
+    covariance_of_shares,
+    floats,
+    require,
+)
 from tapeflow._src.namespace import find_public, public
+from tapeflow._src.ops.arrays.passing import after
+
+_CONCENTRATION = "Concentration parameter must be positive."
 
 
 def _math(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -38,6 +48,8 @@ class Normal(Distribution):
     ) -> None:
         arguments = dict(locals())
         self.loc, self.scale = floats(loc, scale)
+        if validate_args:
+            self.scale = require(self.scale, "assert_positive")
         self._set_up(arguments, [self.loc, self.scale])
 
     def _sample(self, size: Any, seed: int | None) -> Any:
@@ -87,6 +99,8 @@ class Laplace(Distribution):
     ) -> None:
         arguments = dict(locals())
         self.loc, self.scale = floats(loc, scale)
+        if validate_args:
+            self.scale = require(self.scale, "assert_positive")
         self._set_up(arguments, [self.loc, self.scale])
 
     def _sample(self, size: Any, seed: int | None) -> Any:
@@ -128,6 +142,8 @@ class Uniform(Distribution):
     ) -> None:  # fmt: skip
         arguments = dict(locals())
         self.low, self.high = floats(low, high)
+        if validate_args:
+            self.low = require(self.low, "assert_less", self.high, message="uniform not defined when low >= high.")
         self._set_up(arguments, [self.low, self.high])
 
     def range(self, name: str = "range") -> Any:
@@ -180,6 +196,9 @@ class Gamma(Distribution):
     ) -> None:  # fmt: skip
         arguments = dict(locals())
         self.concentration, self.rate = floats(concentration, rate)
+        if validate_args:
+            self.concentration = require(self.concentration, "assert_positive")
+            self.rate = require(self.rate, "assert_positive")
         self._set_up(arguments, [self.concentration, self.rate])
 
     def _sample(self, size: Any, seed: int | None) -> Any:
@@ -202,9 +221,10 @@ class Gamma(Distribution):
 
     def _mode(self) -> Any:
         mode = (self.concentration - 1.0) / self.rate
-        return primitives.SelectV2(
-            self.concentration > 1.0, mode, find_public("fill")(find_public("shape")(mode), math.nan)
-        )
+        return self._where_above(mode, self.concentration, 1.0, "mode not defined when any concentration <= 1")
+
+    def _checked_value(self, x: Any) -> Any:
+        return require(x, "assert_positive")
 
     def _entropy(self) -> Any:
         a = self.concentration
@@ -236,6 +256,8 @@ class Exponential(Gamma):
     ) -> None:
         arguments = dict(locals())
         (self.rate,) = floats(rate)
+        if validate_args:
+            self.rate = require(self.rate, "assert_positive")
         self.concentration = find_public("ones_like")(self.rate)
         self._set_up(arguments, [self.concentration, self.rate])
 
@@ -259,6 +281,9 @@ class Beta(Distribution):
     ) -> None:  # fmt: skip
         arguments = dict(locals())
         self.concentration1, self.concentration0 = floats(concentration1, concentration0)
+        if validate_args:
+            self.concentration1 = require(self.concentration1, "assert_positive", message=_CONCENTRATION)
+            self.concentration0 = require(self.concentration0, "assert_positive", message=_CONCENTRATION)
         self.total_concentration = self.concentration1 + self.concentration0
         self._set_up(arguments, [self.concentration1, self.concentration0])
 
@@ -286,7 +311,13 @@ class Beta(Distribution):
         return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
 
     def _mode(self) -> Any:
-        return (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
+        mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
+        mode = self._where_above(mode, self.concentration1, 1.0, "Mode undefined for concentration1 <= 1.")
+        return self._where_above(mode, self.concentration0, 1.0, "Mode undefined for concentration0 <= 1.")
+
+    def _checked_value(self, x: Any) -> Any:
+        x = require(x, "assert_positive", message="sample must be positive")
+        return require(x, "assert_less", find_public("ones_like")(x), message="sample must be less than `1`.")
 
     def _entropy(self) -> Any:
         a, b, both = self.concentration1, self.concentration0, self.total_concentration
@@ -324,6 +355,8 @@ class StudentT(Distribution):
     ) -> None:  # fmt: skip
         arguments = dict(locals())
         self.df, self.loc, self.scale = floats(df, loc, scale)
+        if validate_args:
+            self.df = require(self.df, "assert_positive")
         self._set_up(arguments, [self.df, self.loc, self.scale])
 
     def _sample(self, size: Any, seed: int | None) -> Any:
@@ -349,9 +382,9 @@ class StudentT(Distribution):
         tail = 0.5 * _math("betainc", 0.5 * self.df, 0.5 + 0.0 * self.df, self.df / (primitives.Square(z) + self.df))
         return primitives.SelectV2(z < 0.0, tail, 1.0 - tail)
 
-    def _mean(self) -> Tensor:
+    def _mean(self) -> Any:
         mean = self.loc + find_public("zeros_like")(self.df + self.scale)
-        return primitives.SelectV2(self.df > 1.0, mean, find_public("fill")(find_public("shape")(mean), math.nan))
+        return self._where_above(mean, self.df, 1.0, "mean not defined for components of df <= 1")
 
     def _mode(self) -> Any:
         return self.loc
@@ -360,7 +393,7 @@ class StudentT(Distribution):
         wide = primitives.Square(self.scale) * self.df / (self.df - 2.0)
         blank = find_public("shape")(wide)
         limited = primitives.SelectV2(self.df > 2.0, wide, find_public("fill")(blank, math.inf))
-        return primitives.SelectV2(self.df > 1.0, limited, find_public("fill")(blank, math.nan))
+        return self._where_above(limited, self.df, 1.0, "variance not defined for components of df <= 1")
 
     def _entropy(self) -> Any:
         half, digamma = 0.5 * self.df, find_public("math.digamma")
@@ -377,6 +410,7 @@ class Dirichlet(Distribution):
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.25, 0.75], dtype=float32)>
     """
 
+    reparameterization_type = FULLY_REPARAMETERIZED
     _event_rank = 1
 
     def __init__(
@@ -384,6 +418,8 @@ class Dirichlet(Distribution):
     ) -> None:
         arguments = dict(locals())
         (self.concentration,) = floats(concentration)
+        if validate_args:
+            self.concentration = require(self.concentration, "assert_positive", message=_CONCENTRATION)
         self.total_concentration = _sum(self.concentration)
         self._set_up(arguments, [self.concentration])
 
@@ -405,7 +441,19 @@ class Dirichlet(Distribution):
 
     def _mode(self) -> Any:
         size = find_public("cast")(find_public("shape")(self.concentration)[-1], self.dtype)
-        return (self.concentration - 1.0) / (self.total_concentration[..., None] - size)
+        mode = (self.concentration - 1.0) / (self.total_concentration[..., None] - size)
+        least = find_public("reduce_min")(self.concentration, -1, keepdims=True)
+        return self._where_above(mode, least, 1.0, "Mode undefined when any concentration <= 1")
+
+    def _covariance(self) -> Any:
+        return covariance_of_shares(self._mean()) / (1.0 + self.total_concentration[..., None, None])
+
+    def _checked_value(self, x: Any) -> Any:
+        x = require(x, "assert_positive", message="samples must be positive")
+        total = _sum(x)
+        one = find_public("ones_like")(total)
+        message = "sample last-dimension must sum to `1`."
+        return after(find_public("compat.v1.debugging.assert_near")(total, one, message=message), x)
 
     def _entropy(self) -> Any:
         a, both, digamma = self.concentration, self.total_concentration, find_public("math.digamma")

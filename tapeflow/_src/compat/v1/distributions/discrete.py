@@ -5,14 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src import primitives
-from tapeflow._src.compat.v1.distributions.distribution import Distribution, RegisterKL, floats
+from tapeflow._src.compat.v1.distributions.distribution import (
+    Distribution,
+    RegisterKL,
+    covariance_of_shares,
+    floats,
+    require,
+    require_integers,
+)
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.passing import after
 from tapeflow._src.types.dtypes import as_dtype, int32
 from tapeflow._src.types.tensor_shape import TensorShape
 
 
-def _logits_and_probs(logits: Any, probs: Any, name: str, several: bool) -> tuple[Any, Any]:
+def _checked_probs(probs: Any, several: bool) -> Any:
+    probs = require(probs, "assert_non_negative", message="probs has components less than 0.")
+    if not several:
+        ones = find_public("ones_like")(probs)
+        return require(probs, "assert_less_equal", ones, message="probs has components greater than 1.")
+    total = _sum(probs)
+    ones = find_public("ones_like")(total)
+    return after(find_public("compat.v1.debugging.assert_near")(total, ones, message="probs does not sum to 1."), probs)
+
+
+def _logits_and_probs(logits: Any, probs: Any, validate_args: bool, several: bool) -> tuple[Any, Any]:
     """Both forms of the parameter, of which one is given."""
     if (probs is None) == (logits is None):
         raise ValueError("Must pass probs or logits, but not both.")
@@ -20,6 +38,8 @@ def _logits_and_probs(logits: Any, probs: Any, name: str, several: bool) -> tupl
         (logits,) = floats(logits)
         return logits, find_public("nn.softmax")(logits) if several else primitives.Sigmoid(logits)
     (probs,) = floats(probs)
+    if validate_args:
+        probs = _checked_probs(probs, several)
     return primitives.Log(probs) if several else primitives.Log(probs) - primitives.Log1p(-probs), probs
 
 
@@ -40,12 +60,16 @@ class Bernoulli(Distribution):
         allow_nan_stats: bool = True, name: str = "Bernoulli",
     ) -> None:  # fmt: skip
         arguments = dict(locals())
-        self.logits, self.probs = _logits_and_probs(logits, probs, name, False)
+        self.logits, self.probs = _logits_and_probs(logits, probs, validate_args, False)
         self._set_up(arguments, [self.logits], as_dtype(dtype))
 
     def _sample(self, size: Any, seed: int | None) -> Any:
         uniform = find_public("random.uniform")(size, dtype=self.probs.dtype, seed=seed)
         return cast(primitives.Less(uniform, self.probs), self.dtype)
+
+    def _checked_value(self, x: Any) -> Any:
+        x = require_integers(x, "Elements")
+        return require(x, "assert_less_equal", find_public("ones_like")(x), message="Elements cannot exceed 1.")
 
     def _log_prob(self, x: Any) -> Any:
         shape = find_public("shape")(x + self.logits)
@@ -87,7 +111,7 @@ class Categorical(Distribution):
         allow_nan_stats: bool = True, name: str = "Categorical",
     ) -> None:  # fmt: skip
         arguments = dict(locals())
-        self.logits, self.probs = _logits_and_probs(logits, probs, name, True)
+        self.logits, self.probs = _logits_and_probs(logits, probs, validate_args, True)
         self._set_up(arguments, [self.logits], as_dtype(dtype))
 
     batch_shape = property(lambda self: self.logits.shape[:-1], doc="The shape of the parameters but for the classes.")
@@ -105,7 +129,8 @@ class Categorical(Distribution):
         return cast(primitives.Reshape(primitives.Transpose(drawn, [1, 0]), size), self.dtype)
 
     def _value(self, value: Any) -> Any:
-        return cast(convert_to_tensor(value), int32)
+        x = convert_to_tensor(value)
+        return cast(require_integers(cast(x, self.probs.dtype), "k") if self.validate_args else x, int32)
 
     def _log_prob(self, x: Any) -> Any:
         shape = find_public("broadcast_dynamic_shape")(find_public("shape")(x), self.batch_shape_tensor())
@@ -142,6 +167,18 @@ class _Counts(Distribution):
         """The logarithm of the number of orders in which these counts can come."""
         log_gamma = find_public("math.lgamma")
         return log_gamma(self.total_count + 1.0) - _sum(log_gamma(counts + 1.0))
+
+    def _checked_value(self, x: Any) -> Any:
+        x = require_integers(x, "counts")
+        total = _sum(x)
+        wanted = self.total_count + find_public("zeros_like")(total)
+        message = "counts last-dimension must sum to `self.total_count`"
+        return after(
+            find_public("compat.v1.debugging.assert_equal")(
+                wanted, total + find_public("zeros_like")(wanted), message=message
+            ),
+            x,
+        )
 
     @property
     def batch_shape(self) -> TensorShape:
@@ -180,8 +217,10 @@ class Multinomial(_Counts):
         allow_nan_stats: bool = True, name: str = "Multinomial",
     ) -> None:  # fmt: skip
         arguments = dict(locals())
-        self.logits, self.probs = _logits_and_probs(logits, probs, name, True)
+        self.logits, self.probs = _logits_and_probs(logits, probs, validate_args, True)
         self.total_count = cast(convert_to_tensor(total_count), self.logits.dtype)
+        if validate_args:
+            self.total_count = require_integers(self.total_count, "total_count")
         self._set_up(arguments, [self.logits])
 
     def _sample(self, size: Any, seed: int | None) -> Any:
@@ -196,6 +235,9 @@ class Multinomial(_Counts):
 
     def _variance(self) -> Any:
         return self._mean() * (1.0 - self.probs)
+
+    def _covariance(self) -> Any:
+        return self.total_count[..., None, None] * covariance_of_shares(self.probs)
 
 
 @public("compat.v1.distributions.DirichletMultinomial")
@@ -213,6 +255,11 @@ class DirichletMultinomial(_Counts):
         arguments = dict(locals())
         (self.concentration,) = floats(concentration)
         self.total_count = cast(convert_to_tensor(total_count), self.concentration.dtype)
+        if validate_args:
+            self.concentration = require(
+                self.concentration, "assert_positive", message="Concentration parameter must be positive."
+            )
+            self.total_count = require_integers(self.total_count, "total_count")
         self.total_concentration = _sum(self.concentration)
         self._set_up(arguments, [self.concentration])
 
@@ -230,5 +277,13 @@ class DirichletMultinomial(_Counts):
         return self.total_count[..., None] * self.concentration / self.total_concentration[..., None]
 
     def _variance(self) -> Any:
-        share, both, count = self._mean() / self.total_count[..., None], self.total_concentration, self.total_count
-        return (count * (count + both) / (1.0 + both))[..., None] * share * (1.0 - share)
+        share = self.concentration / self.total_concentration[..., None]
+        return self._spread()[..., None] * share * (1.0 - share)
+
+    def _covariance(self) -> Any:
+        shares = self.concentration / self.total_concentration[..., None]
+        return self._spread()[..., None, None] * covariance_of_shares(shares)
+
+    def _spread(self) -> Any:
+        both, count = self.total_concentration, self.total_count
+        return count * (count + both) / (1.0 + both)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.eager_switch import name_scope
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.passing import after
 from tapeflow._src.types.tensor_shape import TensorShape
 
 
@@ -41,6 +43,23 @@ def floats(*values: Any) -> list[Any]:
     dtype = tensors[0].dtype if tensors else None
     found = [convert_to_tensor(x, dtype) for x in values]
     return found if found[0].dtype.is_floating else [find_public("cast")(x, "float32") for x in found]
+
+
+def covariance_of_shares(shares: Any) -> Any:
+    """diag(p) - p p^T: the covariance of one draw of a class with these probabilities."""
+    products = primitives.Mul(primitives.ExpandDims(shares, -1), primitives.ExpandDims(shares, -2))
+    return find_public("linalg.diag")(shares) - products
+
+
+def require(x: Any, assertion: str, *others: Any, message: str = "") -> Any:
+    """`x`, once an assertion of `tf.compat.v1.debugging` holds for it."""
+    return after(find_public(f"compat.v1.debugging.{assertion}")(x, *others, message=message), x)
+
+
+def require_integers(x: Any, what: str) -> Any:
+    """`x`, once its elements are not negative and have no fraction."""
+    x = require(x, "assert_non_negative", message=f"{what} must be non-negative.")
+    return require(x, "assert_equal", primitives.Floor(x), message=f"{what} cannot contain fractional components.")
 
 
 @public("compat.v1.distributions.Distribution")
@@ -137,7 +156,20 @@ class Distribution:
             return drawn
 
     def _value(self, value: Any) -> Any:
-        return find_public("cast")(convert_to_tensor(value), self._tensors[0].dtype)
+        x = find_public("cast")(convert_to_tensor(value), self._tensors[0].dtype)
+        return self._checked_value(x) if self.validate_args else x
+
+    def _checked_value(self, x: Any) -> Any:
+        """A value, once it is one that can be drawn; every number is, unless a subclass says otherwise."""
+        return x
+
+    def _where_above(self, value: Any, parameter: Any, bound: float, message: str) -> Any:
+        """A statistic that is defined where `parameter > bound`; elsewhere NaN, or an error if NaN is not allowed."""
+        if not self.allow_nan_stats:
+            limit = find_public("cast")(bound, self._tensors[0].dtype)
+            return after(find_public("compat.v1.debugging.assert_less")(limit, parameter, message=message), value)
+        blank = find_public("fill")(find_public("shape")(value), find_public("cast")(math.nan, value.dtype))
+        return primitives.SelectV2(parameter > bound, value, blank)
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:
         """The logarithm of the density, or of the probability, of a value."""
@@ -168,7 +200,7 @@ class Distribution:
 
     def quantile(self, value: Any, name: str = "quantile") -> Any:
         """The value up to which a probability lies."""
-        return self._quantile(self._value(value))
+        return self._quantile(find_public("cast")(convert_to_tensor(value), self._tensors[0].dtype))
 
     # ---- moments
 
@@ -183,6 +215,10 @@ class Distribution:
     def stddev(self, name: str = "stddev") -> Any:
         """The standard deviation."""
         return primitives.Sqrt(self.variance())
+
+    def covariance(self, name: str = "covariance") -> Any:
+        """The covariance of the elements of a draw that is a vector."""
+        return self._covariance()
 
     def mode(self, name: str = "mode") -> Any:
         """The most probable value."""
@@ -219,6 +255,9 @@ class Distribution:
 
     def _variance(self) -> Any:
         return self._missing("variance")
+
+    def _covariance(self) -> Any:
+        return self._missing("covariance")
 
     def _mode(self) -> Any:
         return self._missing("mode")
@@ -277,7 +316,13 @@ def kl_divergence(
     for a in type(distribution_a).__mro__:
         for b in type(distribution_b).__mro__:
             if (a, b) in _divergence_by_classes:
-                return _divergence_by_classes[a, b](distribution_a, distribution_b, name=name)
+                found = _divergence_by_classes[a, b](distribution_a, distribution_b, name=name)
+                if allow_nan_stats:
+                    return found
+                message = f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN values"
+                some = find_public("math.is_nan")(found)
+                none = find_public("zeros_like")(some)
+                return after(find_public("compat.v1.debugging.assert_equal")(some, none, message=message), found)
     raise NotImplementedError(
         f"No KL(distribution_a || distribution_b) registered for distribution_a type {type(distribution_a).__name__} "
         f"and distribution_b type {type(distribution_b).__name__}"
