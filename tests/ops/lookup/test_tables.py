@@ -195,3 +195,52 @@ def test_what_tables_refuse():
         table.lookup(tf.constant(["a"]), tf.constant([1, 2, 3], tf.int64))
     with pytest.raises(tf.errors.InvalidArgumentError, match="one shape"):
         tf.lookup.KeyValueTensorInitializer(["a"], [1, 2])
+
+
+def changing_tables():
+    return {
+        "strings": tf.lookup.experimental.MutableHashTable(tf.int64, tf.string, "?"),
+        "rows": tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, [0.0, 0.0]),
+        "dense": tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, -1.0, -1, -2),
+        "words": tf.lookup.experimental.DenseHashTable(tf.string, tf.int64, -1, "", "~"),
+        "pairs": tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, [-1, -1], [-2, -2]),
+    }
+
+
+CONTENTS = {
+    "strings": ([1, 2], ["a", "b\0"]),
+    "rows": (["a", "b"], [[1.0, 2.0], [3.0, 4.0]]),
+    "dense": ([1, 9, 17, 25], [0.1, 0.9, 0.17, 0.25]),  # all of them begin in one bucket
+    "words": (["x", "y"], [1, 2]),
+    "pairs": ([[1, 2], [2, 1]], [12, 21]),
+}
+
+
+def test_checkpoints_hold_the_contents_of_tables(tmp_path):
+    tables = changing_tables()
+    for name, (keys, values) in CONTENTS.items():
+        tables[name].insert(keys, values)
+    path = tf.train.Checkpoint(**tables).save(tmp_path / "tables")
+    others = changing_tables()
+    others["dense"].insert([5], [5.0])  # is not in the checkpoint
+    tf.train.Checkpoint(**others).restore(path).assert_consumed()
+    for name, (keys, values) in CONTENTS.items():
+        assert int(others[name].size()) == len(keys)
+        found = others[name].lookup(tf.constant(keys, others[name].key_dtype))
+        assert bool(tf.reduce_all(found == tf.constant(values, found.dtype)))
+    assert others["strings"].lookup(tf.constant([2], tf.int64)).numpy()[0] == b"b\0"
+
+
+def test_the_buckets_of_a_dense_table_are_tensorflows(tmp_path):
+    table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -7, -1, -2)
+    table.insert([1, 9, 4], [10, 90, 40])
+    reader = tf.train.load_checkpoint(tf.train.Checkpoint(t=table).save(tmp_path / "t"))
+    # 9 begins where 1 is, in bucket 1 of 8, and goes on to the next one.
+    assert reader.get_tensor("t/.ATTRIBUTES/table-keys").ravel().tolist() == [-1, 1, 9, -1, 4, -1, -1, -1]
+    assert reader.get_tensor("t/.ATTRIBUTES/table-values").ravel().tolist() == [-7, 10, 90, -7, 40, -7, -7, -7]
+
+
+def test_a_table_without_checkpoint_is_not_saved(tmp_path):
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, -1, checkpoint=False)
+    path = tf.train.Checkpoint(t=table).save(tmp_path / "t")
+    assert not any("table" in name for name, _ in tf.train.list_variables(path))

@@ -12,6 +12,7 @@ from tapeflow._src import _core
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
+from tapeflow._src.ops.lookup.buckets import in_buckets
 from tapeflow._src.ops.lookup.initializers import KeyedDtypes, elements
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.hashing import fingerprint64
@@ -256,12 +257,23 @@ class _WithCall:
 class _ChangingTable(LookupInterface):
     """A table whose keys and values change; a value may be a tensor."""
 
-    def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str | None) -> None:
+    _checkpoint_attribute = "table"
+    _checkpoint_parts = ("-keys", "-values")
+
+    def __init__(
+        self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str | None, checkpoint: bool
+    ) -> None:
         super().__init__(key_dtype, value_dtype, name)
+        self._is_checkpointed = checkpoint
         self._default = convert_to_tensor(default_value, self._value_dtype)
         self._key_shape: list[int] = []
+        self._reserved: dict[Any, str] = {}  # keys that may not be used, and what they are for
         self._value_by_key: dict[Any, Any] = {}
         self._lock = threading.Lock()
+
+    def _kept(self, value: Any) -> np.ndarray:
+        """A copy of one value; strings as objects, since an array of bytes would cut zeros at their ends."""
+        return np.array(value, object if self._value_dtype == string else None)
 
     def _names(self, keys: Any) -> tuple[list[Any], list[int]]:
         """The keys as Python values, tuples if they have a shape, and the dimensions that they are in."""
@@ -292,7 +304,7 @@ class _ChangingTable(LookupInterface):
                 )
             rows = np.asarray(values.numpy()).reshape([len(names), *inner])
             with self._lock:
-                self._value_by_key.update((key, np.array(row)) for key, row in zip(names, rows))
+                self._value_by_key.update((key, self._kept(row)) for key, row in zip(names, rows))
 
         run = _WithCall(insert, TableCall(self, "insert", effect=True))
         return host_effect(run, [keys, values])
@@ -300,7 +312,35 @@ class _ChangingTable(LookupInterface):
     def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Takes keys with their values; for initializers."""
         with self._lock:
-            self._value_by_key.update((key, np.array(value)) for key, value in pairs)
+            self._value_by_key.update((key, self._kept(value)) for key, value in pairs)
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """All keys and all values."""
+        with self._lock:
+            pairs = list(self._value_by_key.items())
+        key_type, value_type = (
+            object if dtype == string else dtype.as_numpy_dtype for dtype in (self._key_dtype, self._value_dtype)
+        )
+        keys = np.empty([len(pairs), *self._key_shape], key_type)
+        values = np.empty([len(pairs), *self._default.shape.as_list()], value_type)
+        for place, (key, value) in enumerate(pairs):
+            keys[place], values[place] = key, value[()]
+        return keys, values
+
+    def _checkpoint_value(self) -> dict[str, np.ndarray]:
+        return dict(zip(self._checkpoint_parts, self._arrays()))
+
+    def _restore_checkpoint_value(self, value: dict[str, np.ndarray]) -> None:
+        """Holds what a checkpoint has, and nothing else."""
+        keys, values = (value[end] for end in self._checkpoint_parts)
+        tensor = convert_to_tensor(keys.reshape([len(keys), *self._key_shape]), self._key_dtype)
+        names, _ = self._names(tensor)
+        rows = values.reshape([len(keys), *self._default.shape.as_list()])
+        with self._lock:
+            self._value_by_key.clear()
+            self._value_by_key.update(
+                (key, self._kept(row)) for key, row in zip(names, rows) if key not in self._reserved
+            )
 
     def replace(self, keys: Any, values: Any) -> Any:
         """Forgets all keys and sets the values of others."""
@@ -407,7 +447,7 @@ class MutableHashTable(_ChangingTable):
         checkpoint: bool = True,
         experimental_is_anonymous: bool = False,
     ) -> None:
-        super().__init__(key_dtype, value_dtype, default_value, name)
+        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
         if self._default.shape.rank not in (0, 1):
             raise InvalidArgumentError.of(f"Default value must be a vector, not shape {self._default.shape}")
 
@@ -440,7 +480,7 @@ class DenseHashTable(_ChangingTable):
         checkpoint: bool = True,
         experimental_is_anonymous: bool = False,
     ) -> None:
-        super().__init__(key_dtype, value_dtype, default_value, name)
+        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
         empty, deleted = (convert_to_tensor(key, self._key_dtype) for key in (empty_key, deleted_key))
         if empty.shape != deleted.shape:
             raise InvalidArgumentError.of(
@@ -455,6 +495,11 @@ class DenseHashTable(_ChangingTable):
         if names[0] == names[1]:
             raise InvalidArgumentError.of("DenseHashTable: Empty and deleted keys cannot be equal")
         self._reserved = dict(zip(names, ("empty_key", "deleted_key")))
+        self._empty = names[0]
+
+    def _checkpoint_value(self) -> dict[str, np.ndarray]:
+        buckets = in_buckets(*self._arrays(), self._empty, np.asarray(self._default.numpy()))
+        return dict(zip(self._checkpoint_parts, buckets))
 
     def _forbid(self, keys: list[Any], what: str) -> None:
         for key in keys:

@@ -38,7 +38,11 @@ def values_of(leaf_by_key: dict[str, Any], session: Any) -> dict[str, Any]:
     in_graph = {key: v for key, leaf in leaf_by_key.items() if is_in_graph(v := variable_of(leaf))}
     computed = needed_session(session).run(list(in_graph.values())) if in_graph else []
     found = dict(zip(in_graph, computed))
-    return {key: found[key] if key in found else value_of(leaf) for key, leaf in leaf_by_key.items()}
+    values: dict[str, Any] = {}
+    for key, leaf in leaf_by_key.items():
+        value = found[key] if key in found else value_of(leaf)
+        values.update({key + end: part for end, part in value.items()} if isinstance(value, dict) else {key: value})
+    return values
 
 
 def initialize(variables: list[Any], session: Any) -> None:

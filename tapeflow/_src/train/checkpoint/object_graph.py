@@ -33,7 +33,9 @@ def variable_of(thing: Any) -> Any:
 def is_leaf(thing: Any) -> bool:
     """Whether an object has a value of its own."""
     kind = type(thing)
-    return issubclass(kind, _core.Variable) or any(hasattr(kind, name) for name in _WITH_A_VALUE)
+    if issubclass(kind, _core.Variable):
+        return True
+    return any(hasattr(kind, name) for name in _WITH_A_VALUE) and getattr(thing, "_is_checkpointed", True)
 
 
 def _is_optimizer(thing: Any) -> bool:
@@ -89,7 +91,7 @@ def _last_name(variable: Any) -> str:
 
 
 def value_of(leaf: Any) -> Any:
-    """The value of a leaf, as an array."""
+    """The value of a leaf, as an array; arrays by the end of their names, if it has several (`_checkpoint_parts`)."""
     variable = variable_of(leaf)
     return leaf._checkpoint_value() if variable is None else variable.numpy()
 

@@ -174,6 +174,8 @@ class Restoration:
         )
 
     def _checked(self, leaf: Any, key: str) -> Any:
+        if parts := getattr(leaf, "_checkpoint_parts", ()):
+            return {end: self.bundle.value(key + end) for end in parts}
         leaf = variable_of(leaf)
         if leaf is not None:
             shape, dtype = self.bundle.shape(key), self.bundle.dtype(key)
