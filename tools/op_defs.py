@@ -36,6 +36,12 @@ DATASETS = frozenset(
     + ("TakeDataset", "TakeWhileDataset", "TensorDataset", "TensorSliceDataset", "ZipDataset", "FinalizeDataset")
     + ("AnonymousMemoryCache", "DummyMemoryCache", "AnonymousSeedGenerator", "DummySeedGenerator", "DeleteMemoryCache")
     + ("DeleteSeedGenerator", "RewriteDataset", "MaxIntraOpParallelismDataset", "PrivateThreadPoolDataset")
+    + ("TextLineDataset", "TFRecordDataset", "TFRecordDatasetV2", "FixedLengthRecordDataset", "PaddedBatchDataset")
+    + ("FixedLengthRecordDatasetV2", "PaddedBatchDatasetV2", "ShardDataset", "UnbatchDataset", "UniqueDataset")
+    + ("IgnoreErrorsDataset", "WindowDataset", "InterleaveDataset", "ParallelInterleaveDatasetV2", "DatasetCardinality")
+    + ("ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4", "ParallelFilterDataset", "MapAndBatchDataset")
+    + ("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2", "AssertCardinalityDataset", "OptimizeDataset")
+    + ("OptimizeDatasetV2", "AutoShardDataset", "AssertNextDataset", "NonSerializableDataset", "DatasetToSingleElement")
 )
 
 

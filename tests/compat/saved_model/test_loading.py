@@ -307,3 +307,10 @@ def test_a_model_in_text_that_lists_its_operations(tmp_path):
     (folder / "saved_model.pbtxt").write_text(str(model))
     (folder / "saved_model.pb").unlink()
     assert "serving_default" in tf.saved_model.load(folder).signatures
+
+
+@pytest.mark.parametrize("name", ["single", "padded", "windows", "interleaved", "unbatched", "unique", "count"])
+def test_functions_that_make_datasets(name, tmp_path):
+    folder, expected = unpacked("datasets", tmp_path)
+    found = getattr(tf.saved_model.load(folder), name)(tf.constant(expected["x"]))
+    np.testing.assert_allclose(found, expected[name], rtol=1e-6)

@@ -18,7 +18,7 @@ register_spec(DatasetSpec, 5)
 register_spec(IteratorSpec, 6)
 
 
-class _Stage:
+class Stage:
     """A dataset that travels between nodes."""
 
     is_graph_resource = True
@@ -36,13 +36,19 @@ class _Place:
         self.iterator: Any = None
 
 
-def _as_tuple(element: Any) -> tuple[Any, ...]:
+def as_tuple(element: Any) -> tuple[Any, ...]:
     return tuple(element) if isinstance(element, list | tuple) else (element,)
 
 
-def _function(step: Step, context: Context, name: str, captured: list[Any]) -> Callable[..., list[Any]]:
-    """What runs a function of the library on the tensors of an element."""
-    return lambda *tensors: context.library.call(step.attributes[name], [*tensors, *captured], context.resources)
+def function_of(step: Step, context: Context, name: str, captured: list[Any]) -> Callable[..., list[Any]]:
+    """What runs a function of the library on the tensors of an element, and on the datasets of a window."""
+
+    def run(*tensors: Any) -> list[Any]:
+        given = [Stage(x.map(lambda *parts: parts)) if isinstance(x, Dataset) else x for x in tensors]
+        found: list[Any] = context.library.call(step.attributes[name], [*given, *captured], context.resources)
+        return found
+
+    return run
 
 
 # ---- sources
@@ -50,18 +56,18 @@ def _function(step: Step, context: Context, name: str, captured: list[Any]) -> C
 
 @handles("TensorSliceDataset")
 def _slices(step: Step, values: list[Any], context: Context) -> Any:
-    return [_Stage(Dataset.from_tensor_slices(tuple(values)))]
+    return [Stage(Dataset.from_tensor_slices(tuple(values)))]
 
 
 @handles("TensorDataset")
 def _single(step: Step, values: list[Any], context: Context) -> Any:
-    return [_Stage(Dataset.from_tensors(tuple(values)))]
+    return [Stage(Dataset.from_tensors(tuple(values)))]
 
 
 @handles("RangeDataset")
 def _range(step: Step, values: list[Any], context: Context) -> Any:
     numbers = Dataset.range(*values, output_type=step.attributes["output_types"][0])
-    return [_Stage(numbers.map(lambda x: (x,)))]
+    return [Stage(numbers.map(lambda x: (x,)))]
 
 
 # ---- stages
@@ -70,70 +76,70 @@ def _range(step: Step, values: list[Any], context: Context) -> Any:
 @handles("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2")
 def _map(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Targuments"])
-    run = _function(step, context, "f", values[1 : 1 + count])
-    return [_Stage(values[0].dataset.map(lambda *x: tuple(run(*x))))]
+    run = function_of(step, context, "f", values[1 : 1 + count])
+    return [Stage(values[0].dataset.map(lambda *x: tuple(run(*x))))]
 
 
 @handles("FlatMapDataset")
 def _flat_map(step: Step, values: list[Any], context: Context) -> Any:
-    run = _function(step, context, "f", values[1:])
-    return [_Stage(values[0].dataset.flat_map(lambda *x: run(*x)[0].dataset))]
+    run = function_of(step, context, "f", values[1:])
+    return [Stage(values[0].dataset.flat_map(lambda *x: run(*x)[0].dataset))]
 
 
 @handles("FilterDataset")
 def _filter(step: Step, values: list[Any], context: Context) -> Any:
-    run = _function(step, context, "predicate", values[1:])
-    return [_Stage(values[0].dataset.filter(lambda *x: run(*x)[0]))]
+    run = function_of(step, context, "predicate", values[1:])
+    return [Stage(values[0].dataset.filter(lambda *x: run(*x)[0]))]
 
 
 @handles("TakeWhileDataset")
 def _take_while(step: Step, values: list[Any], context: Context) -> Any:
-    run = _function(step, context, "predicate", values[1:])
-    return [_Stage(values[0].dataset.take_while(lambda *x: run(*x)[0]))]
+    run = function_of(step, context, "predicate", values[1:])
+    return [Stage(values[0].dataset.take_while(lambda *x: run(*x)[0]))]
 
 
 @handles("ScanDataset")
 def _scan(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Tstate"])
-    state, run = tuple(values[1 : 1 + count]), _function(step, context, "f", values[1 + count :])
+    state, run = tuple(values[1 : 1 + count]), function_of(step, context, "f", values[1 + count :])
 
     def scanned(state: Any, element: Any) -> Any:
-        found = run(*state, *_as_tuple(element))
+        found = run(*state, *as_tuple(element))
         return tuple(found[:count]), tuple(found[count:])
 
-    return [_Stage(values[0].dataset.scan(state, scanned))]
+    return [Stage(values[0].dataset.scan(state, scanned))]
 
 
 @handles("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
 def _batch(step: Step, values: list[Any], context: Context) -> Any:
     drops = bool(values[-1]) if len(values) > 2 else False
-    return [_Stage(values[0].dataset.batch(values[1], drop_remainder=drops))]
+    return [Stage(values[0].dataset.batch(values[1], drop_remainder=drops))]
 
 
 @handles("RepeatDataset")
 def _repeat(step: Step, values: list[Any], context: Context) -> Any:
-    return [_Stage(values[0].dataset.repeat(values[1]))]
+    return [Stage(values[0].dataset.repeat(values[1]))]
 
 
 @handles("TakeDataset")
 def _take(step: Step, values: list[Any], context: Context) -> Any:
-    return [_Stage(values[0].dataset.take(values[1]))]
+    return [Stage(values[0].dataset.take(values[1]))]
 
 
 @handles("SkipDataset")
 def _skip(step: Step, values: list[Any], context: Context) -> Any:
-    return [_Stage(values[0].dataset.skip(values[1]))]
+    return [Stage(values[0].dataset.skip(values[1]))]
 
 
 @handles("ConcatenateDataset")
 def _concatenate(step: Step, values: list[Any], context: Context) -> Any:
-    return [_Stage(values[0].dataset.concatenate(values[1].dataset))]
+    return [Stage(values[0].dataset.concatenate(values[1].dataset))]
 
 
 @handles("ZipDataset")
 def _zip(step: Step, values: list[Any], context: Context) -> Any:
     joined = Dataset.zip(tuple(stage.dataset for stage in values))
-    return [_Stage(joined.map(lambda *parts: tuple(x for part in parts for x in _as_tuple(part))))]
+    return [Stage(joined.map(lambda *parts: tuple(x for part in parts for x in as_tuple(part))))]
 
 
 @handles("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")
@@ -141,7 +147,7 @@ def _shuffle(step: Step, values: list[Any], context: Context) -> Any:
     again = step.attributes.get("reshuffle_each_iteration", True)
     seeded = step.op != "ShuffleDatasetV2" and int(values[2]) != 0
     seed = int(values[3]) if seeded else None
-    return [_Stage(values[0].dataset.shuffle(values[1], seed=seed, reshuffle_each_iteration=again))]
+    return [Stage(values[0].dataset.shuffle(values[1], seed=seed, reshuffle_each_iteration=again))]
 
 
 @handles("PrefetchDataset", "OptionsDataset", "ModelDataset", "FinalizeDataset", "CacheDataset", "CacheDatasetV2")
@@ -157,9 +163,9 @@ def _same(step: Step, values: list[Any], context: Context) -> Any:
 @handles("ReduceDataset")
 def _reduce(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Tstate"])
-    state, run = tuple(values[1 : 1 + count]), _function(step, context, "f", values[1 + count :])
-    found = values[0].dataset.reduce(state, lambda state, x: tuple(run(*_as_tuple(state), *_as_tuple(x))))
-    return list(_as_tuple(found))
+    state, run = tuple(values[1 : 1 + count]), function_of(step, context, "f", values[1 + count :])
+    found = values[0].dataset.reduce(state, lambda state, x: tuple(run(*as_tuple(state), *as_tuple(x))))
+    return list(as_tuple(found))
 
 
 @handles("AnonymousIteratorV2", "AnonymousIteratorV3", "IteratorV2")

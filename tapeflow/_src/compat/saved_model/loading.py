@@ -9,7 +9,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import import_handlers  # noqa: F401
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
-from tapeflow._src.compat.saved_model import dataset_nodes  # noqa: F401  register handlers
+from tapeflow._src.compat.saved_model import dataset_nodes, dataset_stages  # noqa: F401  register handlers
 from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
 from tapeflow._src.compat.saved_model.revived_types import revive
 from tapeflow._src.function.concrete import ConcreteFunction

@@ -1,0 +1,137 @@
+"""Further nodes of datasets inside of functions: files, windows, padded batches, and single elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapeflow._src.compat.graph_def.program import Context, Step, handles
+from tapeflow._src.compat.saved_model.dataset_nodes import Stage, as_tuple, function_of
+from tapeflow._src.namespace import find_public
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+
+
+def _tuples(dataset: Any) -> Stage:
+    """A dataset of single elements, as tuples."""
+    return Stage(dataset.map(lambda x: (x,)))
+
+
+# ---- files
+
+
+@handles("TextLineDataset")
+def _lines(step: Step, values: list[Any], context: Context) -> Any:
+    return [_tuples(find_public("data.TextLineDataset")(values[0], _compression(values[1])))]
+
+
+@handles("TFRecordDataset", "TFRecordDatasetV2")
+def _records(step: Step, values: list[Any], context: Context) -> Any:
+    return [_tuples(find_public("data.TFRecordDataset")(values[0], _compression(values[1])))]
+
+
+@handles("FixedLengthRecordDataset", "FixedLengthRecordDatasetV2")
+def _fixed_records(step: Step, values: list[Any], context: Context) -> Any:
+    names, header, size, footer, buffer, *rest = values
+    sizes = [int(n) for n in (size, header, footer, buffer)]
+    kind = find_public("data.FixedLengthRecordDataset")
+    return [_tuples(kind(names, *sizes, _compression(rest[0]) if rest else None))]
+
+
+def _compression(kind: Any) -> str | None:
+    text: str = convert_to_tensor(kind).numpy().decode()
+    return text or None
+
+
+# ---- stages
+
+
+@handles("PaddedBatchDataset", "PaddedBatchDatasetV2")
+def _padded(step: Step, values: list[Any], context: Context) -> Any:
+    count = len(step.attributes["Toutput_types"])
+    stage, size, rest = values[0], values[1], values[2:]
+    shapes, fillers = tuple(rest[:count]), tuple(rest[count : 2 * count])
+    drops = bool(rest[2 * count]) if len(rest) > 2 * count else False
+    return [Stage(stage.dataset.padded_batch(size, shapes, fillers, drop_remainder=drops))]
+
+
+@handles("ShardDataset")
+def _shard(step: Step, values: list[Any], context: Context) -> Any:
+    return [Stage(values[0].dataset.shard(int(values[1]), int(values[2])))]
+
+
+@handles("UnbatchDataset")
+def _unbatch(step: Step, values: list[Any], context: Context) -> Any:
+    return [Stage(values[0].dataset.unbatch())]
+
+
+@handles("UniqueDataset")
+def _unique(step: Step, values: list[Any], context: Context) -> Any:
+    return [_tuples(values[0].dataset.map(lambda x: x).unique())]
+
+
+@handles("IgnoreErrorsDataset")
+def _ignore_errors(step: Step, values: list[Any], context: Context) -> Any:
+    return [Stage(values[0].dataset.ignore_errors(step.attributes.get("log_warning", False)))]
+
+
+@handles("WindowDataset")
+def _window(step: Step, values: list[Any], context: Context) -> Any:
+    stage, size, shift, stride, drops = values
+    return [Stage(stage.dataset.window(size, shift, stride, bool(drops)))]
+
+
+@handles("InterleaveDataset", "ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3")
+@handles("ParallelInterleaveDatasetV4")
+def _interleave(step: Step, values: list[Any], context: Context) -> Any:
+    count = len(step.attributes["Targuments"])
+    run = function_of(step, context, "f", values[1 : 1 + count])
+    cycle, block = values[1 + count], values[2 + count]
+    found = values[0].dataset.interleave(lambda *x: run(*x)[0].dataset, int(cycle), int(block))
+    return [Stage(found)]
+
+
+@handles("ParallelFilterDataset")
+def _filter(step: Step, values: list[Any], context: Context) -> Any:
+    count = len(step.attributes["Targuments"])
+    run = function_of(step, context, "predicate", values[1 : 1 + count])
+    return [Stage(values[0].dataset.filter(lambda *x: run(*x)[0]))]
+
+
+@handles("MapAndBatchDataset")
+def _map_and_batch(step: Step, values: list[Any], context: Context) -> Any:
+    count = len(step.attributes["Targuments"])
+    run = function_of(step, context, "f", values[1 : 1 + count])
+    size, _, drops = values[1 + count :]
+    mapped = values[0].dataset.map(lambda *x: tuple(run(*x)))
+    return [Stage(mapped.batch(size, drop_remainder=bool(drops)))]
+
+
+@handles("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2")
+def _shuffle_and_repeat(step: Step, values: list[Any], context: Context) -> Any:
+    stage, buffer, seed, _, count, *_ = values
+    again = step.attributes.get("reshuffle_each_iteration", True)
+    own = int(seed) or None
+    return [Stage(stage.dataset.shuffle(buffer, seed=own, reshuffle_each_iteration=again).repeat(count))]
+
+
+@handles("AssertCardinalityDataset")
+def _assert_cardinality(step: Step, values: list[Any], context: Context) -> Any:
+    return [Stage(values[0].dataset.apply(find_public("data.experimental.assert_cardinality")(int(values[1]))))]
+
+
+@handles("OptimizeDataset", "OptimizeDatasetV2", "AutoShardDataset", "AssertNextDataset", "NonSerializableDataset")
+def _same(step: Step, values: list[Any], context: Context) -> Any:
+    """What changes how a dataset is computed, and not its elements."""
+    return [values[0]]
+
+
+# ---- reading
+
+
+@handles("DatasetToSingleElement")
+def _single_element(step: Step, values: list[Any], context: Context) -> Any:
+    return list(as_tuple(values[0].dataset.get_single_element()))
+
+
+@handles("DatasetCardinality")
+def _cardinality(step: Step, values: list[Any], context: Context) -> Any:
+    return [cast(values[0].dataset.cardinality(), "int64")]
