@@ -29,10 +29,11 @@ class CutFindings:
     ) -> None:
         """One call of gradient; `probe` can run the step again."""
         goals = [i for t in targets if t is not None and (i := tape._index_of(t)) is not None]
+        searches = [partly_cut.CutSearch(flow, goal) for goal in goals]
         pairs_by_cut: dict[Cut, Pairs] = {}
         for source, gradient in zip(sources, gradients):
             start = tape._index_of(variable_behind(source)) if gradient is not None else None
-            for cut in dict.fromkeys(c for goal in goals for c in partly_cut.cuts(flow, start, goal)):
+            for cut in dict.fromkeys(c for search in searches for c in search.cuts(start)):
                 pairs_by_cut.setdefault(cut, []).append((source, gradient))
         has_stops = any(cut.cause == "stop_gradient" for cut in pairs_by_cut)
         measured: dict[int, Sensitivity | None] = {}

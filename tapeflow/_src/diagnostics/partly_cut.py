@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tapeflow._src.diagnostics.flow import Edge, Flow, has_gradient, known
 
@@ -23,35 +23,40 @@ class Cut(NamedTuple):
     guess: bool = False  # nothing but time says that the value came back
 
 
-def cuts(flow: Flow, start: Any, goal: Any) -> list[Cut]:
-    """The breaks between two values that leave another path alive. Empty if there is no whole path."""
-    if start is None or goal is None:
-        return []
-    start, goal = known(start), known(goal)
-    whole = flow.reached(start)
-    if goal not in whole:
-        return []
-    for step in flow.steps:  # uses of a variable before the tape began to watch it
-        if step.event == "watch" and step.outputs == [start]:
-            whole |= flow.reached(step.inputs[0])
-    through = _straight_through(flow)
-    upstream = _reaching(flow, goal, through)
-    edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks in _CUTS and e.output in upstream]
-    has_sure = any(e.breaks in ("numpy", "number") and not flow.is_guess(e) for e in edges)
-    found: dict[tuple[str, str, int], Cut] = {}
-    seen: set[tuple[int, str | None]] = set()  # values that left for Python may have come back at many places
-    for edge in edges:
-        left = edge.breaks in ("numpy", "number")
-        if edge.step.order in through or (has_sure and flow.is_guess(edge)) or (edge.step.order, edge.breaks) in seen:
-            continue
-        if left:
-            seen.add((edge.step.order, edge.breaks))
-        if edge.breaks == "assign" and not _is_read_after(flow, edge, upstream):
-            continue
-        cut = _cut(flow, edge)
-        if cut is not None:
-            found.setdefault((cut.cause, cut.file, cut.line), cut)
-    return list(found.values())
+class CutSearch:
+    """Looks for breaks on the way to one value."""
+
+    def __init__(self, flow: Flow, goal: int) -> None:
+        self._flow, self._goal = flow, known(goal)
+        self._through = _straight_through(flow)
+        self._upstream = _reaching(flow, self._goal, self._through)
+        # Uses of variables before the tape began to watch them.
+        self._before = {step.outputs[0]: step.inputs[0] for step in flow.steps if step.event == "watch"}
+
+    def cuts(self, start: int | None) -> list[Cut]:
+        """The breaks behind a value that leave another path alive. Empty if there is no whole path."""
+        flow = self._flow
+        whole = flow.reached(known(start)) if start is not None else set()
+        if self._goal not in whole:
+            return []
+        if known(start) in self._before:
+            whole |= flow.reached(self._before[known(start)])
+        edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks in _CUTS and e.output in self._upstream]
+        has_sure = any(e.breaks in ("numpy", "number") and not flow.is_guess(e) for e in edges)
+        found: dict[tuple[str, str, int], Cut] = {}
+        seen: set[tuple[int, str | None]] = set()  # values that left for Python may have come back at many places
+        for edge in edges:
+            order, left = edge.step.order, edge.breaks in ("numpy", "number")
+            if order in self._through or (has_sure and flow.is_guess(edge)) or (order, edge.breaks) in seen:
+                continue
+            if left:
+                seen.add((order, edge.breaks))
+            if edge.breaks == "assign" and not _is_read_after(flow, edge, self._upstream):
+                continue
+            cut = _cut(flow, edge)
+            if cut is not None:
+                found.setdefault((cut.cause, cut.file, cut.line), cut)
+        return list(found.values())
 
 
 def _reaching(flow: Flow, goal: int, but: set[int]) -> set[int]:

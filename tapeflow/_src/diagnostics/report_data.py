@@ -67,18 +67,27 @@ def thinned(rows: list[Any], most: int = _MOST_STEPS) -> list[Any]:
 
 
 def as_json(report: dict[str, Any]) -> str:
-    """The text of report.json, at most 256 KB: what does not fit is left out, the findings last."""
-    report = _finite(report)
+    """The text of report.json, at most 256 KB: what does not fit is left out, the findings last.
+
+    `left_out` says how many rows of what that were.
+    """
+    report = _finite(report) | {"left_out": {}}
     for drop in (*_DROPPED, None):
         text = json.dumps(report, indent=1, default=str)
         if len(text.encode()) <= _JSON_LIMIT or drop is None:
             break
-        rows = report[drop]
-        report[drop] = rows[:50] if isinstance(rows, list) and len(rows) > 50 else []
+        _shorten(report, drop, 50)
     while len(text.encode()) > _JSON_LIMIT and len(report["findings"]) > 1:
-        report["findings"] = report["findings"][: len(report["findings"]) // 2]
+        _shorten(report, "findings", max(1, len(report["findings"]) * 4 // 5))
         text = json.dumps(report, indent=1, default=str)
     return text
+
+
+def _shorten(report: dict[str, Any], name: str, most: int) -> None:
+    """Keeps the first rows of a list; of a short list, or of what is no list, nothing."""
+    rows = report[name]
+    report[name] = rows[:most] if isinstance(rows, list) and len(rows) > most else []
+    report["left_out"][name] = report["left_out"].get(name, 0) + len(rows) - len(report[name])
 
 
 def _finite(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The report page: complete without JavaScript, safe with any text, and working in a browser."""
 
+import json
 import math
 import re
 import shutil
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tapeflow._src.diagnostics.report.page import html
+from tapeflow._src.diagnostics.report_data import as_json
 
 SOURCE = "import tensorflow as tf\nx = tf.Variable(1.)\ny = tf.round(x)  # <b>\nprint(y)\n"
 VOID = {"meta", "input", "br", "hr", "img", "link"}
@@ -146,3 +148,35 @@ def test_a_browser_sorts_filters_and_steps(report, tmp_path):
         ["chromium", *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )
     assert "<title>c,b/kernel,a/kernel|b/kernel|2. round|</title>" in run.stdout
+
+
+def huge_report():
+    finding = {
+        "id": "none-gradient-1", "kind": "none-gradient", "severity": "severe", "message": "the gradient is None" * 5,
+        "file": "/program.py", "line": 1, "variable": "w", "evidence": {"cause": "no path"}, "remedy": "x" * 100,
+        "confidence": 0.9,
+    }  # fmt: skip
+    variable = {
+        "name": "w", "shape": [3], "dtype": "float32", "steps": 9, "grad_norms": [0.1 * i for i in range(100)],
+        "update_ratios": [0.1] * 100, "zeros": 0.0, "dead_units": None, "file": "/program.py", "line": 1,
+    }  # fmt: skip
+    return {
+        "version": 1, "program": "program.py", "verdict": "findings", "findings": [finding] * 3000,
+        "variables": [variable] * 3000, "sources": {"/program.py": "w = tf.Variable(1.0)\n" * 4000},
+    }  # fmt: skip
+
+
+def test_the_page_of_a_huge_report_is_below_its_limit():
+    text = html(huge_report())
+    assert len(text.encode()) <= 1_000_000
+    assert "3000 severe" in text and "more findings" in text and "more variables" in text
+
+
+def test_the_json_of_a_huge_report_says_what_it_leaves_out():
+    others = ("trace", "tape", "retraces", "operations", "lines", "checks", "steps", "environment")
+    empty: dict = {name: [] for name in others}
+    text = as_json(huge_report() | empty | {"sources": {}})
+    report = json.loads(text)
+    assert len(text.encode()) <= 256 * 1024
+    assert len(report["findings"]) + report["left_out"]["findings"] == 3000
+    assert len(report["findings"]) > 200

@@ -23,7 +23,9 @@ from tapeflow._src.diagnostics.source_line import short_file, short_place
 Report = Mapping[str, Any]
 _HERE = Path(__file__).parent
 _AROUND = 3  # lines of the program before and after a finding
-_MOST_LINES = 1500  # of one file
+_SIZE_LIMIT = 1_000_000  # bytes
+# Findings, variables and lines of one file that are shown: the most that keep the page below its limit.
+_MOST_SHOWN = ((400, 1000, 1500), (150, 300, 1500), (60, 100, 400), (20, 30, 100))
 _SEVERITIES = ("severe", "warning", "hint")
 
 
@@ -33,10 +35,23 @@ def html(report: Report) -> str:
     >>> "healthy" in html({"version": 1, "program": "train.py", "verdict": "healthy", "findings": []})
     True
     """
+    for most in _MOST_SHOWN:
+        page = _page(report, *most)
+        if len(page.encode()) <= _SIZE_LIMIT:
+            break
+    return page
+
+
+def _page(report: Report, findings: int, variables: int, lines: int) -> str:
+    """The page with so many findings, variables, and lines of one file."""
+    shown_part = dict(report) | {
+        "findings": list(report.get("findings", ()))[:findings],
+        "variables": list(report.get("variables", ()))[:variables],
+    }
     sections = [
-        ("findings", "Findings", _findings(report)),
-        ("variables", "Variables", _variables(report)),
-        ("program", "Program", _program(report)),
+        ("findings", "Findings", _findings(shown_part) + _more(report, "findings", findings)),
+        ("variables", "Variables", _variables(shown_part) + _more(report, "variables", variables)),
+        ("program", "Program", _program(shown_part, lines)),
         ("timeline", "Timeline", _timeline(report)),
         ("flow", "Flow of gradients", _flow(report)),
         ("memory", "Memory at the peak", _memory(report)),
@@ -57,6 +72,11 @@ def html(report: Report) -> str:
         f'<nav aria-label="Sections">{links}</nav><main>{body}</main>'
         f"<script>{_asset('page.js')}</script></body></html>\n"
     )
+
+
+def _more(report: Report, what: str, shown: int) -> str:
+    count = len(report.get(what, ())) - shown
+    return f"<p>And {count} more {what}, which --json lists as far as they fit.</p>" if count > 0 else ""
 
 
 def _asset(name: str) -> str:
@@ -193,7 +213,7 @@ def _sort_key(value: Any) -> str:
     return "" if value is None else repr(float(value))
 
 
-def _program(report: Report) -> str:
+def _program(report: Report, most: int) -> str:
     sources = report.get("sources", {})
     facts: dict[tuple[str, int], Mapping[str, Any]] = {
         (row["file"], row["line"]): row for row in report.get("lines", ())
@@ -202,12 +222,12 @@ def _program(report: Report) -> str:
     for item in report.get("findings", ()):
         if item.get("file") and item.get("line"):
             marks[item["file"], item["line"]].append(item)
-    return "".join(_listing(file, text, facts, marks) for file, text in sources.items())
+    return "".join(_listing(file, text.splitlines()[:most], facts, marks) for file, text in sources.items())
 
 
-def _listing(file: str, text: str, facts: Mapping[Any, Any], marks: Mapping[Any, Any]) -> str:
+def _listing(file: str, lines: list[str], facts: Mapping[Any, Any], marks: Mapping[Any, Any]) -> str:
     rows = []
-    for number, line in enumerate(text.splitlines()[:_MOST_LINES], 1):
+    for number, line in enumerate(lines, 1):
         row, found = facts.get((file, number), {}), marks.get((file, number), ())
         links = "".join(
             f'<a class="mark {escape(str(f.get("severity")))}" href="#{escape(str(f.get("id")))}" '
