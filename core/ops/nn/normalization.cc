@@ -349,10 +349,18 @@ bool batch_normalize_grad(BatchCall& c) {
   return true;
 }
 
+// One number per column, in the dimensions of x that the columns stand for: the last ones, with as many elements.
+Tensor spread_columns(const Tensor& t, const Shape& x) {
+  int first = x.rank();
+  for (int64_t n = 1; first > 0 && n != t.dim(0);) n *= x[--first];
+  return reshape(t, x.slice(first, x.rank()));
+}
+
 // With f = 1 / sqrt(variance + epsilon) and z = x - mean, the gradients times cotangents a, b, c, d, e for them add up
 // to sum(dy w), w = s f (a - b) - c s z f^3 / 2 + d z f + e.
 void normalize_grad_vjp(RuleContext& c) {
   const Tensor &scale = c.x(kScale), &dy = c.x(kDy);
+  Tensor dy_scale = spread_columns(c.dy(kScale), c.shape(kX)), dy_offset = spread_columns(c.dy(kOffset), c.shape(kX));
   Tensor distance = subtract(c.x(kX), c.x(kMean)),
          factor = reciprocal(sqrt(shifted(c.x(kVariance), c.params[normalize_params.epsilon])));
   Tensor cubed = multiply(factor, square(factor));
@@ -360,11 +368,11 @@ void normalize_grad_vjp(RuleContext& c) {
   Tensor per_scale =
       add(multiply(moved, factor), multiply(variance_term, distance));  // what scale is multiplied by in w
   if (c.wants(kDy)) {
-    Tensor rest = add(multiply(c.dy(kScale), multiply(distance, factor)), c.dy(kOffset));
+    Tensor rest = add(multiply(dy_scale, multiply(distance, factor)), dy_offset);
     c.set(kDy, unbroadcast(add(multiply(scale, per_scale), rest), c.shape(kDy)));
   }
   if (c.wants(kX) || c.wants(kMean)) {
-    Tensor dx = multiply(dy, add(multiply(scale, variance_term), multiply(c.dy(kScale), factor)));
+    Tensor dx = multiply(dy, add(multiply(scale, variance_term), multiply(dy_scale, factor)));
     if (c.wants(kX)) c.set(kX, dx);
     if (c.wants(kMean)) c.set(kMean, negative(unbroadcast(dx, c.shape(kMean))));
   }
@@ -372,7 +380,7 @@ void normalize_grad_vjp(RuleContext& c) {
   if (c.wants(kVariance)) {
     Tensor by_factor =
         add(multiply(scale, add(moved, scaled(multiply(multiply(c.dy(kVariance), square(factor)), distance), -1.5))),
-            multiply(c.dy(kScale), distance));
+            multiply(dy_scale, distance));
     c.set(kVariance, multiply(unbroadcast(multiply(dy, by_factor), c.shape(kVariance)), scaled(cubed, -0.5)));
   }
 }

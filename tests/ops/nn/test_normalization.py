@@ -81,3 +81,32 @@ def test_a_gradient_that_has_begun_is_added_to():
 def test_noise_of_a_higher_rank_broadcasts_the_result():
     y = tf.nn.experimental.stateless_dropout(tf.ones([3]), 0.5, seed=[1, 2], noise_shape=[2, 1])
     assert y.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "shape, axes", [([3, 1], [0]), ([4, 5, 6], [1, 2]), ([2, 3, 4], [0, 1]), ([2, 3, 1], [2]), ([3, 1, 1], [0])]
+)
+def test_second_order_of_batch_normalization(shape, axes):
+    """Columns may stand for several dimensions, some of them 1."""
+    random = np.random.default_rng(0)
+    x, weights = (tf.constant(random.normal(size=shape)) for _ in range(2))
+    wide = [n if (axis in axes) == (0 not in axes) else 1 for axis, n in enumerate(shape)]
+    mean, variance = tf.nn.moments(x, axes, keepdims=True)
+    given = [x, mean, variance, *(tf.constant(random.normal(size=wide)) for _ in range(2))]
+    tangents = [tf.constant(random.normal(size=t.shape.as_list())) for t in given]
+
+    def composed(x, mean, variance, offset, scale, epsilon):
+        return (x - mean) / tf.sqrt(variance + epsilon) * scale + offset
+
+    def derivatives(normalize):
+        with tf.autodiff.ForwardAccumulator(given, tangents) as forward, tf.GradientTape(persistent=True) as outer:
+            outer.watch(given)
+            with tf.GradientTape() as tape:
+                tape.watch(given)
+                y = tf.reduce_sum(tf.sin(normalize(*given, 1e-3)) * weights)
+            gradients = tape.gradient(y, given)
+            along = tf.add_n([tf.reduce_sum(g * t) for g, t in zip(gradients, tangents)])
+        return [forward.jvp(y), *gradients, *forward.jvp(gradients), *outer.gradient(along, given)]
+
+    for ours, expected in zip(derivatives(tf.nn.batch_normalization), derivatives(composed)):
+        np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-8)
