@@ -48,3 +48,35 @@ def test_in_a_session(model):
         assert [v.name for v in v1.trainable_variables()] == ["w:0"]
     with tf.Graph().as_default(), v1.Session() as session, pytest.raises(RuntimeError, match="could not be found"):
         v1.saved_model.load(session, ["train"], str(folder))
+
+
+def run_in_session(folder, inputs):
+    with tf.Graph().as_default(), v1.Session() as session:
+        signature = v1.saved_model.load(session, ["serve"], str(folder)).signature_def["serving_default"]
+        feeds = {signature.inputs[name].name: value for name, value in inputs.items()}
+        return session.run({name: info.name for name, info in signature.outputs.items()}, feeds)
+
+
+@pytest.mark.parametrize("name", ["mlp", "recurrent"])
+def test_models_of_tensorflow_2_in_a_session(name, tmp_path):
+    """Their variables are kept under paths from object to object, and restored by a function."""
+    with zipfile.ZipFile(FILE.with_name(f"{name}.zip")) as file:
+        file.extractall(tmp_path)
+    (folder,) = (path.parent for path in tmp_path.rglob("saved_model.pb"))
+    signature = tf.saved_model.load(folder).signatures["serving_default"]
+    random, inputs = np.random.default_rng(0), {}
+    for key, spec in signature.structured_input_signature[1].items():
+        inputs[key] = random.normal(size=[2 if d is None else d for d in spec.shape]).astype(spec.dtype.as_numpy_dtype)
+    expected = signature(**{key: tf.constant(value) for key, value in inputs.items()})
+    found = run_in_session(folder, inputs)
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value, rtol=1e-6)
+
+
+def test_own_models_in_a_session(tmp_path):
+    module = tf.Module()
+    module.a, module.b = tf.Variable([1.0]), tf.Variable([10.0])  # both are named "Variable"
+    module.f = tf.function(lambda x: module.b * x + module.a, input_signature=[tf.TensorSpec([], name="x")])
+    tf.saved_model.save(module, tmp_path)
+    assert run_in_session(tmp_path, {"x": 2.0})["output_0"] == [21.0]

@@ -42,9 +42,9 @@ def without_frames(graph_def: Any, roots: Iterable[str] | None = None) -> Any:
     return _Rewriter(copy).run()
 
 
-def without_savers(graph_def: Any) -> Any:
-    """The nodes that do not save or restore, nor wait for nodes that do."""
-    left_out: set[str] = {node.name for node in graph_def.node if node.op in _OF_SAVERS}
+def without_savers(graph_def: Any, savers: Iterable[str] = ()) -> Any:
+    """The nodes that do not save or restore, as those named `savers` do, nor wait for nodes that do."""
+    left_out: set[str] = {*savers, *(node.name for node in graph_def.node if node.op in _OF_SAVERS)}
     size = -1
     while size != len(left_out):
         size = len(left_out)

@@ -60,15 +60,53 @@ def _variable_nodes(meta_graph: Any, bundle: Bundle | None) -> list[tuple[Any, _
     """The nodes of variables that have values, with the places of these."""
     if bundle is None:
         return []
-    parts, found = _partitions(meta_graph), []
+    parts, keys, found = _partitions(meta_graph), _restored_keys(meta_graph), []
     for node in meta_graph.graph_def.node:
         if node.op not in _VARIABLES:
             continue
         shared = node.attr["shared_name"].s.decode(errors="replace") or node.name
-        key, part = parts.get(node.name, (node.name if node.name in bundle else shared, ()))
+        name = keys.get(node.name, node.name)
+        key, part = parts.get(node.name, (name if name in bundle else shared, ()))
         if key in bundle:
             found.append((node, _Stored(bundle, key, part)))
     return found
+
+
+def _restored_keys(meta_graph: Any) -> dict[str, str]:
+    """The keys of variables that the graph itself restores: those of TensorFlow 2 are paths from object to object."""
+    graph = meta_graph.graph_def
+    found = _assigned_keys(graph.node)
+    function_by_name = {function.signature.name: function for function in graph.library.function}
+    for node in graph.node:
+        function = function_by_name.get(node.attr["f"].func.name) if "f" in node.attr else None
+        if node.name == meta_graph.saver_def.restore_op_name and function is not None:
+            inputs = {arg.name: _node_name(text) for arg, text in zip(function.signature.input_arg, node.input)}
+            keys = _assigned_keys(function.node_def)
+            found.update({inputs[name]: key for name, key in keys.items() if name in inputs})
+    return found
+
+
+def _assigned_keys(nodes: Any) -> dict[str, str]:
+    """What is read from a checkpoint for each variable that nodes assign to."""
+    node_by_name, found = {node.name: node for node in nodes}, {}
+    for node in nodes:
+        if node.op != "AssignVariableOp":
+            continue
+        source = node.input[1]
+        while (read := node_by_name.get(_node_name(source))) is not None and read.op == "Identity":
+            source = read.input[0]
+        names = None if read is None or read.op != "RestoreV2" else node_by_name.get(_node_name(read.input[1]))
+        if names is not None and names.op == "Const":
+            index = source.rpartition(":")[2]
+            values = names.attr["value"].tensor.string_val
+            number = int(index) if index.isdigit() and ":" in source else 0
+            if number < len(values):
+                found[_node_name(node.input[0])] = values[number].decode(errors="replace")
+    return found
+
+
+def _node_name(text: str) -> str:
+    return text.lstrip("^").partition(":")[0]
 
 
 def _partitions(meta_graph: Any) -> dict[str, tuple[str, tuple[slice, ...]]]:
@@ -201,7 +239,9 @@ def load_into_session(
     """
     folder = os.fspath(export_dir)
     meta_graph = read_meta_graph(folder, tags)
-    definition, bundle = without_savers(without_frames(meta_graph.graph_def, _roots(meta_graph))), _bundle(folder)
+    saver, bundle = meta_graph.saver_def, _bundle(folder)
+    savers = [_node_name(name) for name in (saver.restore_op_name, saver.save_tensor_name) if name]
+    definition = without_savers(without_frames(meta_graph.graph_def, _roots(meta_graph)), savers)
     paths: Mapping[str, Any] = {
         entry.tensor_info.name: asset_path(folder, entry.filename) for entry in meta_graph.asset_file_def
     }
