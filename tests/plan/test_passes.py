@@ -223,6 +223,12 @@ def test_leaky_relu_and_its_gradient_join_fusions():
     np.testing.assert_array_equal(tf.function(program)(x), program(x))
 
 
+def test_a_slice_that_is_no_view_goes_where_the_plan_places_it():
+    text = ir(lambda x: tf.cos(x)[:, 1:3] @ tf.exp(x)[:2], normal(4, 4), stage="emit")
+    assert "@buffer" in next(line for line in text.splitlines() if "StridedCopy(" in line)
+    assert "StridedSlice(" not in text
+
+
 def test_the_gradient_of_a_subtracted_row_negates_the_sum():
     def program(x, b):
         with tf.GradientTape() as tape:

@@ -243,6 +243,20 @@ void require_inside(const Shape& shape, const Ints& begin, const Ints& step, con
   }
 }
 
+void copy_slice(const Tensor& x, const Ints& begin, const Ints& step, const Tensor& y) {
+  if (y.size() == 0) return;
+  by_size(x.dtype(), [&]<class T>(T*) {
+    const T* from = static_cast<const T*>(x.raw());
+    int64_t stride[kMaxRank];
+    strides_of(x.shape(), stride);
+    for (int i = 0; i < x.rank(); ++i) {
+      from += begin[size_t(i)] * stride[i];
+      stride[i] *= step[size_t(i)];
+    }
+    gather_strided(from, y.mutable_data<T>(), y.shape(), stride);
+  });
+}
+
 constexpr struct : Keys {
   Key<Ints> begin = next("begin"), step = next("step"), count = next("count");
 } strided_slice_params;
@@ -276,19 +290,7 @@ const Op& strided_slice_op = define(Op{
             return;
           }
           call.out.push_back(Tensor::allocate(x.dtype(), shape));
-          const Tensor& y = call.out[0];
-          by_size(x.dtype(), [&]<class T>(T*) {
-            const T* from = static_cast<const T*>(x.raw());
-            T* to = y.mutable_data<T>();
-            if (shape.elements() == 0) return;
-            int64_t stride[kMaxRank];
-            strides_of(x.shape(), stride);
-            for (int i = 0; i < x.rank(); ++i) {
-              from += begin[size_t(i)] * stride[i];
-              stride[i] *= step[size_t(i)];
-            }
-            gather_strided(from, to, shape, stride);
-          });
+          copy_slice(x, begin, step, call.out[0]);
         },
     .makes_outputs = true,
     .vjp =
@@ -305,6 +307,22 @@ const Op& strided_slice_op = define(Op{
                                         Param(prepended(c.rows, c.params[strided_slice_params.count]))});
         },
     .elements = Elements::moved,
+});
+
+// The same for a plan, which knows that this slice is no view, that its positions are inside, and where it goes.
+const Op& strided_copy_entry = define_inner(Op{
+    .name = "StridedCopy",
+    .planning = {.cannot_fail = true},
+    .arguments = {tensor("input", any_dtype), ints(strided_slice_params.begin), ints(strided_slice_params.step),
+                  ints(strided_slice_params.count)},
+    .infer = [](Call& call) { call.returns(call.in[0].dtype(), shape_of(call.params[strided_slice_params.count])); },
+    .kernel =
+        [](Call& call) {
+          copy_slice(call.in[0], call.params[strided_slice_params.begin], call.params[strided_slice_params.step],
+                     call.out[0]);
+        },
+    .gradient = Gradient::none,
+    .copies_elements = true,
 });
 
 constexpr struct : Keys {
@@ -371,6 +389,8 @@ const Op& strided_slice_grad_op = define(Op{
 }  // namespace
 
 const Op& get_item_op() { return get_item_entry; }
+const Op& strided_slice_entry() { return strided_slice_op; }
+const Op& strided_copy_op() { return strided_copy_entry; }
 Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_entry, {x}, key); }
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
   return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});

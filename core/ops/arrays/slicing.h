@@ -27,6 +27,9 @@ inline constexpr struct : Keys {
 Params encode_key(const SliceKey&);
 const Op& get_item_op();
 Tensor get_item(const Tensor& x, const Params& key);
+// StridedSlice, and what a plan runs in its place where the slice is no view of its input.
+const Op& strided_slice_entry();
+const Op& strided_copy_op();
 // The positions begin + i * step, i < count, of every dimension.
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count);
 // Writes `value`, which must broadcast to the slice, into the positions of `target`.

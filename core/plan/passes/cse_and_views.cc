@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 
+#include "ops/arrays/slicing.h"
 #include "plan/passes.h"
 
 namespace tapeflow::plan {
@@ -79,8 +80,8 @@ void read_before_broadcast(PlanIR& ir, Node& n) {
 }
 
 // A node whose results are views of its inputs: becomes aliases. Where that depends on the parameters, the kernel
-// reports it.
-bool eliminate_view(PlanIR& ir, const Node& n) {
+// reports it; a slice that is none has results that the plan places.
+bool eliminate_view(PlanIR& ir, Node& n) {
   const ViewKind kind = n.op->planning.view;
   if (kind == ViewKind::always) {
     for (uint32_t k = 0; k < n.outputs; ++k) ir.alias(n.first_output + k, n.inputs[k], 0);
@@ -93,7 +94,10 @@ bool eliminate_view(PlanIR& ir, const Node& n) {
   if (n.op->infer) n.op->infer(call);
   n.op->kernel(call);
   for (const Tensor& t : call.out)
-    if (t.body()->buffer != sample.body()->buffer) return false;
+    if (t.body()->buffer != sample.body()->buffer) {
+      if (n.op == &strided_slice_entry()) n.op = &strided_copy_op();
+      return false;
+    }
   for (uint32_t k = 0; k < n.outputs; ++k)
     ir.alias(n.first_output + k, n.inputs[0],
              size_t(static_cast<const char*>(call.out[k].raw()) - static_cast<const char*>(sample.raw())));
