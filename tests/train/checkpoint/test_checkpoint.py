@@ -1,5 +1,6 @@
 """Checkpoints: round trips, what is restored later, what does not match, and files of TensorFlow."""
 
+import copy
 import os
 import shutil
 from pathlib import Path
@@ -260,3 +261,30 @@ def test_a_list_of_the_root_is_restored_as_it_grows(tmp_path):
 def test_a_reader_of_a_folder_is_a_data_loss(tmp_path):
     with pytest.raises(tf.errors.DataLossError, match="Is a directory"):
         tf.compat.v1.train.NewCheckpointReader(str(tmp_path))
+
+
+def test_callbacks_of_written_checkpoints(tmp_path):
+    paths, calls = [], []
+    options = tf.train.CheckpointOptions(experimental_write_callbacks=[paths.append, lambda: calls.append(1)])
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+    written = [checkpoint.write(tmp_path / "a", options), checkpoint.save(tmp_path / "b", options)]
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path / "c", max_to_keep=2)
+    written.append(manager.save(options=options))
+    assert paths == written and len(calls) == 3
+    assert copy.copy(options).experimental_write_callbacks == options.experimental_write_callbacks
+    with pytest.raises(AssertionError, match="0 or 1 parameters, but this has 2"):
+        tf.train.CheckpointOptions(experimental_write_callbacks=[lambda path, more: None])
+
+
+def test_slots_can_be_left_out_of_a_restoration(tmp_path):
+    def momentum(start):
+        v, optimizer = tf.Variable([start]), tf.compat.v1.train.MomentumOptimizer(0.1, 0.9)
+        optimizer.apply_gradients([(tf.constant([start]), v)])
+        return tf.train.Checkpoint(v=v, optimizer=optimizer), optimizer.get_slot(v, "momentum"), v
+
+    path = momentum(3.0)[0].save(tmp_path / "c")
+    for skip, expected in ((False, 3.0), (True, 1.0)):
+        checkpoint, slot, v = momentum(1.0)
+        checkpoint.restore(path, tf.train.CheckpointOptions(experimental_skip_slot_variables=skip))
+        assert float(slot[0]) == expected
+        np.testing.assert_allclose(v, [2.7])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import weakref
 from typing import Any
@@ -32,7 +33,17 @@ from tapeflow._src.variables import Variable
 
 @public("train.CheckpointOptions")
 class CheckpointOptions:
-    """Settings for checkpoints: accepted, and without effect.
+    """Settings for checkpoints: what to call when one is written, and whether to restore what optimizers keep.
+
+    The others say on which device and when files are written; that is at once, on the only one.
+
+    Args:
+        experimental_io_device: Without effect.
+        experimental_enable_async_checkpoint: Without effect, as is `enable_async`.
+        experimental_write_callbacks: Functions to call after a checkpoint was written, with its path or nothing.
+        enable_async: Without effect.
+        experimental_skip_slot_variables: Whether restoring leaves out the slots of optimizers.
+        experimental_sharding_callback: Without effect: a checkpoint is one file.
 
     >>> tf.train.CheckpointOptions(enable_async=False).enable_async
     False
@@ -49,10 +60,34 @@ class CheckpointOptions:
     ) -> None:
         self.experimental_io_device = experimental_io_device
         self.experimental_enable_async_checkpoint = enable_async or experimental_enable_async_checkpoint
+        for callback in experimental_write_callbacks or []:
+            if (count := len(inspect.signature(callback).parameters)) > 1:
+                raise AssertionError(
+                    f"Callback functions for checkpoint are required to have 0 or 1 parameters, but this has {count} "
+                    f"parameters: {callback}"
+                )
         self.experimental_write_callbacks = experimental_write_callbacks
         self.enable_async = self.experimental_enable_async_checkpoint
         self.experimental_skip_slot_variables = experimental_skip_slot_variables
         self.experimental_sharding_callback = experimental_sharding_callback
+
+    def __copy__(self) -> CheckpointOptions:
+        callbacks = self.experimental_write_callbacks
+        return CheckpointOptions(
+            self.experimental_io_device,
+            self.experimental_enable_async_checkpoint,
+            None if callbacks is None else list(callbacks),
+            self.enable_async,
+            self.experimental_skip_slot_variables,
+            self.experimental_sharding_callback,
+        )
+
+
+def _report_written(path: str, options: CheckpointOptions | None) -> str:
+    """Calls what the options name for a checkpoint that was written; gives its path."""
+    for callback in (options and options.experimental_write_callbacks) or []:
+        callback(*[path][: len(inspect.signature(callback).parameters)])
+    return path
 
 
 @public("train.Checkpoint")
@@ -131,7 +166,7 @@ class Checkpoint(Trackable):
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix`; gives it back."""
-        return self._write_in(file_prefix, None)
+        return _report_written(self._write_in(file_prefix, None), options)
 
     def _write_in(self, file_prefix: Any, session: Any) -> str:
         prefix = os.fspath(file_prefix)
@@ -146,7 +181,7 @@ class Checkpoint(Trackable):
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix` and a number; gives their common path."""
-        return self._save_in(file_prefix, None)
+        return _report_written(self._save_in(file_prefix, None), options)
 
     def _save_in(self, file_prefix: Any, session: Any) -> str:
         path = self._write_in(f"{os.fspath(file_prefix)}-{self._count_save(session)}", session)
@@ -179,7 +214,7 @@ class Checkpoint(Trackable):
             ) from None
         if GRAPH_KEY not in bundle:
             return NameBasedSaverStatus(bundle, self, [self._save_counter])
-        restoration = Restoration(bundle, self)
+        restoration = Restoration(bundle, self, bool(options and options.experimental_skip_slot_variables))
         self.__dict__["_restoration"] = restoration
         return CheckpointLoadStatus(restoration)
 

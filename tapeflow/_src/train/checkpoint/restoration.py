@@ -71,9 +71,11 @@ class SlotPosition:
 class Restoration:
     """One checkpoint that is being restored: which object belongs to which node of its graph."""
 
-    def __init__(self, bundle: Bundle, root: Any) -> None:
+    def __init__(self, bundle: Bundle, root: Any, skip_slots: bool = False) -> None:
         self.bundle, self.root, self.number = bundle, root, next(_numbers)
         self.nodes = decode_graph(bundle.value(GRAPH_KEY))
+        for node in self.nodes if skip_slots else []:
+            node.slots.clear()
         self.object_by_node: dict[int, Any] = {}
         self.session_of_later_objects: Any = None
         self._value_by_variable: list[tuple[Any, Any]] = []  # of graphs: a session holds the values
