@@ -244,3 +244,54 @@ def lion(rng):
 @workload
 def rmsprop(rng):
     return optimizer(rng, 1)
+
+
+@workload
+def spline_flow(rng):
+    return Values(
+        [normal(rng, 8, 64, scale=0.3), zeros(64), normal(rng, 64, 8 * 25, scale=0.1), zeros(200)],
+        [normal(rng, 512, 16)],
+    )
+
+
+@workload
+def diffusion(rng):
+    c = 32
+    params = [kernel(rng, 3, 3, 3, c), normal(rng, 32, c, scale=0.1), ones(c), zeros(c), kernel(rng, 3, 3, c, c)]
+    params += [kernel(rng, 3, 3, c, 64), ones(64), zeros(64), kernel(rng, 3, 3, 64, 64), kernel(rng, 2, 2, c, 64) * 0.5]
+    params += [ones(64), zeros(64), kernel(rng, 3, 3, 64, c), normal(rng, 3, 3, c, 3, scale=0.05)]
+    return Values(
+        params, [normal(rng, 8, 32, 32, 3), normal(rng, 8, 32, 32, 3), rng.uniform(0, 1, (8,)).astype("float32")]
+    )
+
+
+@workload
+def nerf(rng):
+    params = layers(rng, 27, 64, 64, 4)
+    return Values(params, [normal(rng, 128, 32, 3), np.full((128, 32), 0.1, "float32"), normal(rng, 128, 3)])
+
+
+@workload
+def wavenet(rng):
+    c = 32
+    params = [kernel(rng, 1, c)]
+    for _ in range(6):
+        params += [normal(rng, 2, c, 2 * c, scale=0.1), normal(rng, c, c, scale=0.1), normal(rng, c, c, scale=0.1)]
+    return Values([*params, kernel(rng, c, 64)], [normal(rng, 4, 512, 1), integers(rng, 64, 4, 512)])
+
+
+@workload
+def gat(rng):
+    n, e = 1000, 8000
+    params = [kernel(rng, 64, 64), normal(rng, 4, 16, scale=0.1), normal(rng, 4, 16, scale=0.1), kernel(rng, 64, 7)]
+    return Values(params, [normal(rng, n, 64), integers(rng, n, e), integers(rng, n, e), integers(rng, 7, n)])
+
+
+@workload
+def point_cloud(rng):
+    return Values([*layers(rng, 6, 64), *layers(rng, 64, 10)], [normal(rng, 8, 256, 3), integers(rng, 10, 8)])
+
+
+@workload
+def optimal_control(rng):
+    return Values([normal(rng, 50, 32, 1, scale=0.1)], [normal(rng, 32, 2)], rate=0.1)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from values import VALUES
 
-FAMILIES = ("sequence", "vision", "science", "dense")
+FAMILIES = ("sequence", "vision", "science", "dense", "generative", "relational")
 
 
 def load(library: str):

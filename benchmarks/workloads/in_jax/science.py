@@ -134,3 +134,24 @@ def kmeans(params, data):
     (centers,), (points,) = params, data
     distances = jnp.square(points).sum(1)[:, None] + jnp.square(centers).sum(1) - 2 * points @ centers.T
     return distances.min(1).sum()
+
+
+@loss
+def optimal_control(params, data):
+    (u,) = params
+    (x,) = data
+
+    def f(s, a):
+        return jnp.stack([s[:, 1], jnp.sin(s[:, 0]) - 0.1 * s[:, 1] + a[:, 0]], 1)
+
+    dt = 0.05
+
+    def body(x, a):
+        k1 = f(x, a)
+        k2 = f(x + 0.5 * dt * k1, a)
+        k3 = f(x + 0.5 * dt * k2, a)
+        k4 = f(x + dt * k3, a)
+        x = x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return x, ((x * x).sum(1) + 0.1 * (a * a).sum(1)).mean()
+
+    return jax.lax.scan(body, x, u)[1].mean()

@@ -138,3 +138,24 @@ def kmeans(params, data):
     distances = tf.reduce_sum(tf.square(points), 1)[:, None] + tf.reduce_sum(tf.square(centers), 1)
     distances -= 2 * tf.matmul(points, centers, transpose_b=True)
     return tf.reduce_sum(tf.reduce_min(distances, 1))
+
+
+@loss
+def optimal_control(params, data):
+    (u,) = params
+    (x,) = data
+
+    def f(s, a):
+        return tf.stack([s[:, 1], tf.sin(s[:, 0]) - 0.1 * s[:, 1] + a[:, 0]], 1)
+
+    cost = 0.0
+    dt = 0.05
+    for t in range(50):
+        a = u[t]
+        k1 = f(x, a)
+        k2 = f(x + 0.5 * dt * k1, a)
+        k3 = f(x + 0.5 * dt * k2, a)
+        k4 = f(x + dt * k3, a)
+        x = x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        cost += tf.reduce_mean(tf.reduce_sum(x * x, 1) + 0.1 * tf.reduce_sum(a * a, 1))
+    return cost / 50

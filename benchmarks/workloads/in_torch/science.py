@@ -147,3 +147,28 @@ def kmeans(params, data):
     (centers,), (points,) = params, data
     distances = points.square().sum(1)[:, None] + centers.square().sum(1) - 2 * points @ centers.t()
     return distances.min(1).values.sum()
+
+
+@part
+def control_step(x, a):
+    def f(s, a):
+        return torch.stack([s[:, 1], torch.sin(s[:, 0]) - 0.1 * s[:, 1] + a[:, 0]], 1)
+
+    dt = 0.05
+    k1 = f(x, a)
+    k2 = f(x + 0.5 * dt * k1, a)
+    k3 = f(x + 0.5 * dt * k2, a)
+    k4 = f(x + dt * k3, a)
+    x = x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return x, ((x * x).sum(1) + 0.1 * (a * a).sum(1)).mean()
+
+
+@loss_of_parts
+def optimal_control(params, data):
+    (u,) = params
+    (x,) = data
+    cost = 0.0
+    for t in range(50):
+        x, c = control_step(x, u[t])
+        cost = cost + c
+    return cost / 50
