@@ -114,3 +114,10 @@ def test_paddings_larger_than_what_was_padded():
     for scope in (tf.Graph().as_default(), tf.init_scope()):
         with scope, pytest.raises(Invalid, match="no larger together"):
             tf.raw_ops.MirrorPadGrad(input=[1], paddings=[[0x77F00000, 0xA000000]], mode="REFLECT")
+
+
+def test_dense_tensors_of_placeholders():
+    with tf.Graph().as_default(), v1.Session() as session:
+        indices, shape = v1.placeholder(tf.int64), v1.placeholder(tf.int64, shape=[1])
+        dense = v1.sparse_to_dense(indices, shape, [5, 6], -1)
+        assert session.run(dense, {indices: [[0], [2]], shape: [4]}).tolist() == [5, -1, 6, -1]

@@ -149,7 +149,7 @@ bool disjoint(const PoolGeometry& g) {
 bool covered(const PoolGeometry& g) {
   bool result = true;
   for (int d = 0; d < 3; ++d)
-    result = result && g.dilation[d] == 1 && g.window[d] >= g.stride[d] &&
+    result = result && g.out[d] > 0 && g.dilation[d] == 1 && g.window[d] >= g.stride[d] &&
              g.out[d] * g.stride[d] - g.pad_before[d] >= g.in[d];
   return result;
 }

@@ -360,3 +360,10 @@ def test_sizes_that_are_unknown_while_tracing(make):
     np.testing.assert_allclose(dense, eager.to_dense())
     np.testing.assert_allclose(solved, eager.solve(tf.ones([eager.shape[-1], 1], eager.dtype)))
     np.testing.assert_allclose(size, eager.log_abs_determinant())
+
+
+def test_specs_of_operators_of_unknown_rank():
+    with tf.Graph().as_default():
+        operator = L.LinearOperatorFullMatrix(tf.compat.v1.placeholder(tf.float64))
+    spec = operator.adjoint()._type_spec  # outside of the graph
+    assert spec._serialize()[0]["operator"]._serialize()[0] == {"matrix": tf.TensorSpec(None, tf.float64)}

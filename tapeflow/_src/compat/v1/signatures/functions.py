@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -90,6 +90,14 @@ def sparse_to_dense(
     >>> tf.compat.v1.sparse_to_dense([0, 2], [3], 7)
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([7, 0, 7], dtype=int32)>
     """
+    indices = convert_to_tensor(sparse_indices)
+    if any(map(_core.is_symbolic, (indices, output_shape))):
+        if indices.shape.rank != 2:
+            indices = primitives.Reshape(indices, [-1, 1])
+        values = convert_to_tensor(sparse_values)
+        filled = find_public("fill")(output_shape, cast(default_value, values.dtype))
+        values = find_public("broadcast_to")(values, find_public("shape")(indices)[:1])
+        return find_public("tensor_scatter_nd_update")(filled, indices, values)
     return find_public("raw_ops.SparseToDense")(
         sparse_indices=sparse_indices,
         output_shape=output_shape,

@@ -223,11 +223,18 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
     @property
     def shape(self) -> TensorShape:
         """Batch dimensions, rows and columns."""
-        if _core.is_tracing():
-            parts = nest.flatten(_divided_arguments(self)[0], expand_composites=True)
-            if any(_core.is_symbolic(part) and part.shape.rank is None for part in parts):
+        if _core.is_tracing() and self._has_unknown_rank():
+            return TensorShape(None)
+        try:
+            return TensorShape(self._shape())
+        except ValueError:
+            if self._has_unknown_rank():  # of a graph that was built before
                 return TensorShape(None)
-        return TensorShape(self._shape())
+            raise
+
+    def _has_unknown_rank(self) -> bool:
+        parts = nest.flatten(_divided_arguments(self)[0], expand_composites=True)
+        return any(_core.is_symbolic(part) and part.shape.rank is None for part in parts)
 
     @property
     def batch_shape(self) -> TensorShape:
