@@ -154,3 +154,30 @@ def test_compressed_snapshots(tmp_path, compression):
 def test_no_files():
     made = (tf.data.TextLineDataset([]), tf.data.TFRecordDataset(()), tf.data.FixedLengthRecordDataset([], 4))
     assert all(list(dataset) == [] for dataset in made)
+
+
+def test_datasets_of_files_take_options(tmp_path):
+    path = str(tmp_path / "lines.txt")
+    (tmp_path / "lines.txt").write_text("a\nb\n")
+    with tf.io.TFRecordWriter(str(tmp_path / "r")) as writer:
+        writer.write(b"a")
+    options = tf.data.Options()
+    options.deterministic = False
+    for dataset, first in (
+        (tf.data.TextLineDataset(path), b"a"),
+        (tf.data.FixedLengthRecordDataset(path, 2), b"a\n"),
+        (tf.data.TFRecordDataset(str(tmp_path / "r")), b"a"),
+        (tf.data.experimental.CsvDataset(path, [""]), (b"a",)),
+    ):
+        with_options = dataset.with_options(options)
+        assert with_options.options().deterministic is False
+        assert next(with_options.as_numpy_iterator()) == first
+
+
+def test_buckets_of_an_endless_dataset_are_endless():
+    def buckets(dataset):
+        return int(dataset.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [2], [1, 1]).cardinality())
+
+    one = tf.data.Dataset.from_tensors([1])
+    assert buckets(one.repeat()) == tf.data.INFINITE_CARDINALITY
+    assert buckets(one) == tf.data.UNKNOWN_CARDINALITY

@@ -142,8 +142,8 @@ class Dataset(Transformations, CompositeTensor):
     def with_options(self, options: Options, name: str | None = None) -> Any:
         """The dataset with settings; `deterministic` says whether parallel stages keep the order of elements."""
         merged = options if self._options is None else self._options.merge(options)
-        made = type(self)(ordering.Configured(self._pipe, options.deterministic), merged)
-        made._made_of = [self]
+        made = self._then(ordering.Configured(self._pipe, options.deterministic))
+        made._options = merged
         return made
 
     # ---- iterating

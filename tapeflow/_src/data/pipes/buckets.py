@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src.data.pipes.batching import Batched
 from tapeflow._src.data.pipes.padding import PaddedBatched, as_shape_list
-from tapeflow._src.data.pipes.pipe import Iteration, Pipe
+from tapeflow._src.data.pipes.pipe import INFINITE, UNKNOWN, Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves, batched_spec, unbatched_spec
 from tapeflow._src.data.pipes.traced import Traced
 from tapeflow._src.types import nest, nest_paths
@@ -71,6 +71,10 @@ class Bucketed(Pipe):
         for maker, group in zip(self._makers, groups):
             if group and not self._drops:
                 yield maker.together(group)  # type: ignore[attr-defined]
+
+    def count(self) -> int:
+        before = self.inputs[0].count()
+        return INFINITE if before == INFINITE else UNKNOWN
 
 
 def _bounded(before: Pipe, shapes: Any, limit: int | None) -> Any:
