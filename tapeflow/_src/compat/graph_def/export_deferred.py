@@ -16,7 +16,12 @@ from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_arrays import slice_arguments
 from tapeflow._src.compat.graph_def.export_compositions import gather_gradient, places_with_batches, top_k_gradient
 from tapeflow._src.compat.graph_def.export_math import axes_of
-from tapeflow._src.compat.graph_def.export_nn import Window, conv_attributes, depthwise_gradient, pool_attributes
+from tapeflow._src.compat.graph_def.export_nn import (
+    Window,
+    conv_attributes,
+    depthwise_gradient,
+    pool_attributes,
+)
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 from tapeflow._src.compat.graph_def.inlining import inlined, written_trace
 from tapeflow._src.ops.arrays.constants import dynamic_dims

@@ -189,6 +189,21 @@ def _max_pool_gradient(n: ExportedNode) -> Any:
     return w.narrowed(e, e.one(f"MaxPool{suffix}Grad", x, y, dy, **attributes))
 
 
+def max_pool_second(n: ExportedNode, w: Window, x: Ref, v: Ref) -> Ref:
+    """What `v` holds where each window of `x` is largest. TensorFlow's MaxPoolGradGrad gives zeros with SAME."""
+    e, attributes = n.e, pool_attributes(n, w, False)
+    x, v = w.widened(e, x), w.widened(e, v)
+    if w.rank == 5:
+        return e.one("MaxPool3DGradGrad", x, e.one("MaxPool3D", x, **attributes), v, **attributes)
+    _, places = e.node("MaxPoolWithArgmax", x, **attributes, include_batch_in_index=True, Targmax="int64")
+    return w.narrowed(e, e.one("GatherV2", e.one("Reshape", v, e.ints([-1])), places, e.ints(0)))
+
+
+@writes("MaxPoolGradGrad")
+def _max_pool_second(n: ExportedNode) -> Any:
+    return max_pool_second(n, Window(n, 0, True), n[0], n[1])
+
+
 @writes("AvgPool")
 def _avg_pool(n: ExportedNode) -> Any:
     e, w = n.e, Window(n, 0, True)

@@ -19,6 +19,7 @@ from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
     export_math,
     export_nn,
     export_python,
+    export_second_order,
     export_sequences,
     export_sparse,
 )
