@@ -31,9 +31,12 @@ def write_reference(app):
 
 
 def write_plain_pages(app, exception):
-    """Every page as plain Markdown beside its HTML, and llms.txt, which lists them."""
+    """Every page as plain Markdown beside its HTML, llms.txt, which lists them, and the sources of the reference."""
     if exception is not None or app.builder.name != "html":
         return
+    from tools.api_reference import write_sources
+
+    write_sources(Path(app.outdir) / "source")
     lines = ["# Tapeflow", "", "> TensorFlow 2's gradient system, made anew: `import tapeflow as tf`.", ""]
     for name in sorted(app.env.found_docs):
         source = Path(app.srcdir) / f"{name}.md"

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tools import check_site
+from tools import api_reference, check_site
 
 
 def write(site, name, body):
@@ -38,3 +38,44 @@ def test_a_browser_finds_errors_and_wide_pages(tmp_path, monkeypatch):
     assert script == "wrong.html: Uncaught ReferenceError: missing is not defined"
     assert wide.startswith("wide.html: is 9") and wide.endswith("at 390")
     assert search == "search: none does not lead to nowhere (1 hits)"
+
+
+def entry(path):
+    return "\n".join(api_reference._entry(path, api_reference.value_at(path)))
+
+
+def test_the_reference_says_everything_of_an_operation():
+    text = entry("math.sin")
+    for part in (
+        "tf.math.sin(x: TensorLike, name: str | None = None) -> Tensor",
+        "- `x`: A tensor, floating or complex.",
+        "`dx = dy * cos(x)`.",
+        ">>> tf.sin([0., 1.])",
+        "| **Derivatives** | by a rule",
+        "| **Dtypes** | `x`: floating, complex |",
+        "NumPy `numpy.sin`, PyTorch `torch.sin`, JAX `jax.numpy.sin`",
+        "../source/core/ops/math/trigonometric.cc.html#L",
+    ):
+        assert part in text
+
+
+def test_the_reference_of_a_class_has_inherited_methods():
+    tape = entry("GradientTape")
+    assert "- `gradient(" in tape and "- `watch(" in tape and "- `jacobian(" in tape
+
+
+def test_the_reference_says_what_differs_from_tensorflow():
+    assert "**Differs** | second order of `nn.moments`. TensorFlow: takes the mean" in entry("nn.moments")
+
+
+def test_names_in_other_libraries_belong_to_public_functions():
+    lines = (api_reference.ROOT / "tools" / "names_elsewhere.txt").read_text().splitlines()[1:]
+    paths = [line.partition(": ")[0] for line in lines]
+    assert paths == sorted(set(paths))
+    assert [path for path in paths if api_reference.value_at(path) is None] == []
+
+
+def test_the_source_of_an_entry_has_its_line():
+    for path in ("math.sin", "concat", "nn.moments", "GradientTape", "vectorized_map", "nn.conv2d"):
+        file, line = api_reference._place(api_reference.value_at(path))
+        assert len((api_reference.ROOT / file).read_text(encoding="utf-8").splitlines()) >= line > 1

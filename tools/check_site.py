@@ -23,7 +23,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 PHONE = 390  # CSS pixels
-SEARCHES = {"GradientTape": "api/", "fusion": "performance", "placeholder": "from_tensorflow_1"}
+SEARCHES = {
+    "GradientTape": "api/",
+    "fusion": "performance",
+    "placeholder": "from_tensorflow_1",
+    "torch.cat": "api/tf.html#",
+    "jax.numpy.linalg.inv": "api/linalg.html#",
+    "numpy.take": "api/tf.html#",
+}
 PATIENCE = 100  # tenths of a second, for the results of a search
 SECONDS = 900
 

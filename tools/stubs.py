@@ -214,6 +214,19 @@ def _print_function(name: str, function: Any, stub: Stub) -> Iterator[str]:
     yield from _document(function.__doc__, short=stub.path.startswith(("raw_ops", "compat.v1")))
 
 
+class _PlainNames(Stub):
+    """Writes types without the modules that they come from, for readers."""
+
+    def qualified(self, module: str, name: str) -> str:
+        return name
+
+
+def declaration(path: str, function: Any) -> str:
+    """A function with the types of its parameters and of its result, as the reference shows it."""
+    line = next(_print_function(path, function, _PlainNames("")))
+    return line.removeprefix("def ").removesuffix(":")
+
+
 def _parameter_type(parameter: inspect.Parameter, module: str, stub: Stub) -> str:
     annotation = parameter.annotation
     if isinstance(annotation, str) and annotation != "Any" and module:
