@@ -75,3 +75,14 @@ def test_sizes_that_cannot_be_counted_fail_while_tracing():
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="too many elements"):
         function(tf.ones([3]))
+
+
+def test_functions_that_are_nested_too_deeply_are_named():
+    """An error of an operation, and still Python's own."""
+    function = tf.identity
+    for _ in range(400):
+        function = tf.function(lambda x, inner=function: inner(x) + 1.0)
+    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"tf\.function .* nested too deeply"):
+        function(tf.constant(1.0))
+    with pytest.raises(RecursionError):
+        function(tf.constant([1.0]))

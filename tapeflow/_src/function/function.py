@@ -23,6 +23,7 @@ from tapeflow._src.function.autograph.api import feature_names
 from tapeflow._src.function.autograph.conversion import convert, user_traceback, without_frames_of
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.escape import refused_while_tracing
+from tapeflow._src.function.nesting import named_nesting
 from tapeflow._src.function.signature import CallSignature, Signature, common_shape, structure_key
 from tapeflow._src.io.tensorboard.summary import record_traced
 from tapeflow._src.namespace import PACKAGE_FOLDER, public
@@ -129,9 +130,10 @@ class Function(_core.FunctionBase):
         try:
             concrete = self._concrete(call)
         except Exception as error:
+            told = named_nesting(error, getattr(self, "__name__", "function"))
             if is_traceback_filtering_enabled():  # the program's frames and this one
-                raise error.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from error.__cause__
-            raise
+                raise told.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from told.__cause__
+            raise told from told.__cause__
         self._traces.call_cache.add(
             args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.traced_result, concrete.pack,
             self.input_signature is not None,
