@@ -12,9 +12,23 @@ extensions = ["myst_nb"]
 exclude_patterns = ["_build"]
 html_theme = "pydata_sphinx_theme"
 html_title = "Tapeflow"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 3,
+    "secondary_sidebar_items": ["page-toc"],
+}
 html_context = {"default_mode": "auto"}
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
+_PAGES = ["pages.html"]
+html_sidebars = {
+    "index": [],
+    "*": _PAGES,
+    "start/*": _PAGES,
+    "tutorials/*": _PAGES,
+}  # the reference lists its namespaces
 html_copy_source = False
 nb_execution_mode = "force"
 nb_execution_timeout = 600

@@ -51,8 +51,8 @@ def test_the_reference_says_everything_of_an_operation():
         "- `x`: A tensor, floating or complex.",
         "`dx = dy * cos(x)`.",
         ">>> tf.sin([0., 1.])",
-        "| **Derivatives** | by a rule",
-        "| **Dtypes** | `x`: floating, complex |",
+        "- Derivatives: by a rule",
+        "- Dtypes: `x` floating, complex\n",
         "NumPy `numpy.sin`, PyTorch `torch.sin`, JAX `jax.numpy.sin`",
         "../source/core/ops/math/trigonometric.cc.html#L",
     ):
@@ -65,7 +65,7 @@ def test_the_reference_of_a_class_has_inherited_methods():
 
 
 def test_the_reference_says_what_differs_from_tensorflow():
-    assert "**Differs** | second order of `nn.moments`. TensorFlow: takes the mean" in entry("nn.moments")
+    assert "- Differs: second order of `nn.moments`. TensorFlow: takes the mean" in entry("nn.moments")
 
 
 def test_names_in_other_libraries_belong_to_public_functions():

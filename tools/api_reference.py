@@ -27,8 +27,8 @@ _SECTIONS = ("Args:", "Returns:", "Raises:", "Gradient:", "Yields:", "Attributes
 _KINDS = {
     "floating": "bfloat16 float16 float32 float64",
     "complex": "complex64 complex128",
-    "signed integers": "int8 int16 int32 int64",
-    "unsigned integers": "uint8 uint16 uint32 uint64",
+    "integer": "int8 int16 int32 int64 uint8 uint16 uint32 uint64",
+    "signed integer": "int8 int16 int32 int64",
     "quantized": "qint8 quint8 qint16 quint16 qint32",
     "float8": "float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2fnuz",
 }
@@ -129,13 +129,16 @@ def dtype_words(names: list[str]) -> str:
         if all(name in left for name in group):
             words.append(word)
             left = [name for name in left if name not in group]
-    return "all" if len(words) == len(_KINDS) else ", ".join([*words, *left])
+    return "all" if len(words) == len(_KINDS) - 1 else ", ".join([*words, *left])
 
 
 def _dtypes(value: Any, facts: dict[str, Any]) -> str:
     """The dtypes that each tensor argument takes."""
     names = [name for name, kind in zip(inspect.signature(value).parameters, facts["kinds"]) if "tensor" in kind]
-    return "; ".join(f"`{name}`: {dtype_words(found)}" for name, found in zip(names, facts["dtypes"]))
+    names_by_words: dict[str, list[str]] = defaultdict(list)
+    for name, found in zip(names, facts["dtypes"]):
+        names_by_words[dtype_words(found)].append(f"`{name}`")
+    return "; ".join(f"{', '.join(names)} {words}" for words, names in names_by_words.items())
 
 
 def _elsewhere(names: list[str]) -> str:
@@ -143,7 +146,7 @@ def _elsewhere(names: list[str]) -> str:
 
 
 def _about(value: Any, doc: str) -> list[tuple[str, str]]:
-    """The rows of the table behind the text of an entry."""
+    """What is said behind the text of an entry."""
     rows = []
     if id(value) in _facts():
         name, facts = _facts()[id(value)]
@@ -181,15 +184,28 @@ def _entry(path: str, value: Any) -> list[str]:
     if inspect.isclass(value):
         lines += ["```python", f"tf.{path}{signature(value)}", "```", ""]
     elif callable(value):
-        lines += ["```python", f"tf.{declaration(path, value)}", "```", ""]
+        lines += ["```python", _in_lines(f"tf.{declaration(path, value)}"), "```", ""]
     doc = inspect.cleandoc(getattr(value, "__doc__", None) or "") if callable(value) else ""
     lines += _markdown(doc)
     if inspect.isclass(value) and not issubclass(value, BaseException):
         lines += _methods(value)
     if rows := _about(value, doc):
-        cells = [(name, text.replace("|", "\\|")) for name, text in rows]
-        lines += ["| | |", "|---|---|", *(f"| **{name}** | {text} |" for name, text in cells), ""]
+        lines += ["**Facts**", "", *(f"- {name}: {text}" for name, text in rows), ""]
     return lines
+
+
+def _in_lines(text: str) -> str:
+    """A declaration, one parameter a line if it is long.
+
+    >>> _in_lines("f(x: int) -> int")
+    'f(x: int) -> int'
+    """
+    if len(text) <= 80 or "(" not in text:
+        return text
+    head, _, rest = text.partition("(")
+    inside, _, result = rest.rpartition(") -> ")
+    parts = re.split(r", (?![^\[(]*[\])])", inside)
+    return "\n".join([f"{head}(", *(f"    {part}," for part in parts), f") -> {result}"])
 
 
 def _markdown(doc: str) -> list[str]:
