@@ -24,7 +24,7 @@ from tests.fuzz.mutations import mutated_call
 from tests.fuzz.readers import mutated_bytes, readers
 from tests.fuzz.seeds import all_seeds, function_at
 
-MEMORY = 6 * 2**30
+MEMORY = 3 * 2**30  # a call that needs more must be refused at once
 SECONDS = 60  # for one call, until it counts as one that hangs
 REFUSALS = (TypeError, ValueError, NotImplementedError, LookupError, AttributeError, OverflowError, tf.errors.OpError)
 REFUSALS += (DecodeError,)  # the error of protobuf
