@@ -417,6 +417,10 @@ def test_files_are_sharded(tmp_path):
         pipe = shard_files(dataset.batch(2)._pipe, 2, 1, required=True)
         assert [batch.numpy().tolist() for batch in tf.data.Dataset(pipe)] == [[b"b1", b"b2"]]
         assert shard_files(dataset._pipe, 4, 0, required=False) is None
+        zipped = tf.data.Dataset.zip((dataset, dataset.map(tf.strings.upper)))
+        pairs = tf.data.Dataset(shard_files(zipped._pipe, 2, 1, required=True)).as_numpy_iterator()
+        assert list(pairs) == [(b"b1", b"B1"), (b"b2", b"B2")]
+        assert shard_files(tf.data.Dataset.zip((dataset, tf.data.Dataset.range(6)))._pipe, 2, 1, False) is None
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"AutoShardPolicy\.FILE"):
         shard_files(tf.data.Dataset.range(3)._pipe, 2, 0, required=True)
 

@@ -286,11 +286,11 @@ def _shard(pipe: Pipe, workers: int, rank: int) -> Pipe | None:
         return _changed(pipe, _names=names[rank::workers]) if names.shape[0] >= workers else None
     if isinstance(pipe, CsvRows):
         return _changed(pipe, _files=pipe._files[rank::workers]) if len(pipe._files) >= workers else None
-    for place, before in enumerate(pipe.inputs):
-        sharded = _shard(before, workers, rank)
-        if sharded is not None:
-            return _with_input(pipe, place, sharded)
-    return None
+    changed: Pipe | None = pipe if pipe.inputs else None
+    for place, before in enumerate(pipe.inputs):  # all of them, so that zipped elements still belong together
+        if changed is not None:
+            changed = _with_input(changed, place, _shard(before, workers, rank))
+    return changed
 
 
 def _every_nth(pipe: Pipe, workers: int, rank: int) -> Pipe | None:
