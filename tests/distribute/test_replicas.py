@@ -186,6 +186,8 @@ def test_what_strategies_do_not_take(pair):
     with pytest.raises(ValueError, match=r"`NONE` variable synchronization mode .* for variable: v"), pair.scope():
         tf.Variable(1.0, synchronization=tf.VariableSynchronization.NONE, name="v")
     rows = pair.run(lambda: tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]), tf.constant([3, 2])))
+    with pytest.raises(TypeError, match=r"must be a tf\.data\.Dataset; got \[1, 2\]"):
+        pair.experimental_distribute_dataset([1, 2])
     with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
         pair.gather(rows, axis=0)
     with pytest.raises(NotImplementedError, match="all_gather does not support IndexedSlices"):

@@ -366,6 +366,16 @@ def test_messages_start_while_the_backward_pass_goes_on():
     assert "MatMul" in names[first:second]
 
 
+def test_strings_do_not_travel():
+    group = Doubling()
+    for collective in (
+        lambda value: collectives.all_reduce(group, [value]),
+        lambda v: collectives.all_gather(group, v),
+    ):
+        with pytest.raises(TypeError, match=r"all_(reduce|gather): .* must have numbers or bools; got dtype string"):
+            collective(tf.constant(["a"]))
+
+
 def test_messages_of_one_tensor_and_of_none():
     group = Doubling()
     for value in (tf.constant(3.0), tf.zeros([0, 2]), tf.constant([1, 2], tf.int64), tf.ones([5], tf.bfloat16)):

@@ -33,6 +33,7 @@ def all_reduce(
     tensors = [convert_to_tensor(tensor) for tensor in tensors]
     if group.size == 1:
         return tensors
+    _require_elements("all_reduce", tensors)
 
     def reduce(values: Sequence[Any]) -> Tensors:
         return all_reduce(group, values, bytes_per_pack, name, bfloat16)
@@ -115,6 +116,7 @@ def all_gather(group: Communicator, tensor: Any) -> Any:
     tensor = convert_to_tensor(tensor)
     if group.size == 1:
         return tensor
+    _require_elements("all_gather", [tensor])
     rows: list[Any] = []
 
     def gather(value: Any) -> Tensors:
@@ -130,6 +132,14 @@ def all_gather(group: Communicator, tensor: Any) -> Any:
         return [all_gather(group, tangents[0])]
 
     return linear(gather, [tensor], backward, forward)[0]
+
+
+def _require_elements(who: str, tensors: Tensors) -> None:
+    """Messages hold numbers: no strings, whose elements have no fixed size."""
+    for tensor in tensors:
+        dtype = tensor.dtype
+        if not (dtype.is_floating or dtype.is_integer or dtype.is_complex or dtype.is_bool):
+            raise TypeError(f"{who}: tensors of several processes must have numbers or bools; got dtype {dtype.name}")
 
 
 def _gather(group: Communicator, tensor: Any) -> tuple[Any, Any, Any]:

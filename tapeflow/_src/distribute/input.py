@@ -186,6 +186,8 @@ def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDat
     replica's part; `AUTO` means that if there are files for all processes. By `OFF` each process reads everything, in
     batches that are as small.
     """
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"experimental_distribute_dataset: dataset must be a tf.data.Dataset; got {dataset!r}")
     if not has_batches(dataset._pipe):
         raise ValueError(
             "experimental_distribute_dataset: the dataset must be batched, as each replica gets a part of a batch; "
