@@ -122,6 +122,7 @@ def test_unequal_batches_end_together(tmp_path):
             ],
         ),
         ("ended", 1, ["ranks [1] have ended their program", "rank 0 waits in all_reduce(SUM) of float32[2] at"]),
+        ("early", 1, ["ranks [1] have ended their program", "rank 0 waits in all_reduce(SUM) of float32[2] at"]),
     ],
 )
 def test_faults_end_the_program(how, code, texts):

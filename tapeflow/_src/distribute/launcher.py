@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from tapeflow._src.config import set_intra_op_parallelism_threads
 from tapeflow._src.data.pipes.background import processors
 from tapeflow._src.distribute.cluster import expand_counts
 from tapeflow._src.distribute.communicator import OneProcess, started_processes
-from tapeflow._src.distribute.processes import world
+from tapeflow._src.distribute.processes import join_at_exit, world
 
 _OUTPUT = "TAPEFLOW_OUTPUT"  # set for processes that `tapeflow run --workers` starts: "all" or "rank0"
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -79,6 +80,8 @@ def prepare_process() -> None:
         task = {"type": "worker", "index": rank}
         os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
     output = os.environ.get(_OUTPUT)
+    if output is not None:  # this process is a rank itself: its program is the only one that runs in it
+        atexit.register(join_at_exit)
     if output == "rank0" and rank:
         sys.stdout = open(os.devnull, "w", encoding="utf8")  # noqa: SIM115  open as long as the process
     elif output == "all":

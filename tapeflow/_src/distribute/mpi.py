@@ -7,6 +7,7 @@ several_machines.py.
 from __future__ import annotations
 
 import abc
+import atexit
 import os
 import sys
 import time
@@ -28,6 +29,11 @@ GRACE = 1.5  # seconds beyond the deadline, for the reports of ranks that came l
 TEXT_BYTES = 512
 
 
+def deadline_of_program() -> float:
+    """For how many seconds a rank waits for others."""
+    return float(os.environ.get(DEADLINE_VARIABLE, _DEFAULT_DEADLINE))
+
+
 class MpiWorld(abc.ABC):
     """All processes of this program."""
 
@@ -38,8 +44,9 @@ class MpiWorld(abc.ABC):
         world = mpi.COMM_WORLD
         self.rank, self.size = world.rank, world.size
         self._data = world.Dup()
-        self.deadline = float(os.environ.get(DEADLINE_VARIABLE, _DEFAULT_DEADLINE))
+        self.deadline = deadline_of_program()
         self._failed: str | None = None
+        atexit.register(self.say_ended)
         sys.excepthook = self._end_all_processes
 
     # ---- collectives
@@ -55,6 +62,10 @@ class MpiWorld(abc.ABC):
     @abc.abstractmethod
     def finish_all_reduce(self, started: Any) -> list[Any]:
         """Waits for the sums."""
+
+    @abc.abstractmethod
+    def say_ended(self) -> None:
+        """Tells the others that this program is over, so that they do not wait for it."""
 
     @abc.abstractmethod
     def _agree(self, what: Collective) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import sys
 import threading
 import time
@@ -62,7 +61,6 @@ class OneMachine(MpiWorld):
         addresses = [segment.ctypes.data + _TEXTS for segment in segments]
         self._window = _core.SharedWindow(addresses, self.rank, size - _TEXTS)
         self._checksums: dict[str, int] = {}
-        atexit.register(self._board.say_ended)
         threading.Thread(target=self._watch, name="tf.distribute", daemon=True).start()
 
     # ---- collectives
@@ -100,6 +98,10 @@ class OneMachine(MpiWorld):
         found = self._window.finish(started.number, _SLICE)
         if found is None or found is False:
             self._finish_slowly(started, found)
+
+    def say_ended(self) -> None:
+        """Tells the others that this program is over, so that they do not wait for it."""
+        self._board.say_ended()
 
     # ---- waiting and failing
 

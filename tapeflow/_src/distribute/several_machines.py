@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import math
 import os
@@ -88,7 +87,6 @@ class SeveralMachines(MpiWorld):
         self._waiting: _Waiting | None = None  # what is known of it, once it takes long
         self._scratch = np.empty(0, np.uint8)  # where tensors are packed
         self._blocked: tuple[Kind, int, float] | None = None  # kind, number and time of a call that cannot be ended
-        atexit.register(self._say_ended)
         threading.Thread(target=self._watch, name="tf.distribute", daemon=True).start()
 
     def send_to_others(self, text: str, tag: int) -> list[Any]:
@@ -112,7 +110,7 @@ class SeveralMachines(MpiWorld):
             else:
                 yield source, int(number), shown
 
-    def _say_ended(self) -> None:
+    def say_ended(self) -> None:
         """Tells the others that this program is over: they need not wait for the deadline of a further collective.
         Those that end at the same time are heard, as some MPIs complain of messages that nobody reads."""
         if self._failed is not None:

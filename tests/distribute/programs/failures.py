@@ -1,5 +1,6 @@
 """Fails in one of several ways, on one rank."""
 
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,8 @@ import tensorflow as tf
 
 how = sys.argv[1]
 replica = tf.distribute.get_replica_context
+if how == "early" and json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+    sys.exit(0)
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank = strategy.cluster_resolver.task_id
 strategy.reduce("SUM", tf.ones([2]), axis=None)
