@@ -238,10 +238,16 @@ template <class T> bool gemm_batched(int64_t batch, bool transpose_a, bool trans
   if (batch == 1 || one_product) {
     return gemm(transpose_a, transpose_b, batch * m, n, k, a, lda, b, ldb, c, ldc, false, epilogue);
   }
-  auto multiply_one = [&](int64_t i) {
-    gemm(transpose_a, transpose_b, m, n, k, a + i * stride_a, lda, b + i * stride_b, ldb, c + i * stride_c, ldc, false);
-  };
   const int64_t work = std::max<int64_t>(1, m * n * k + 4 * (m * k + k * n + m * n));
+  const bool small = m * n * k > 0 && work < cost_of_a_task;  // there is nothing to choose for each product
+  auto multiply_one = [&](int64_t i) {
+    const T *a_i = a + i * stride_a, *b_i = b + i * stride_b;
+    if constexpr (!is_complex<T>)
+      if (small)
+        return multiply_own(
+            Product<T>{transpose_a, transpose_b, m, n, k, a_i, lda, b_i, ldb, c + i * stride_c, ldc, false});
+    gemm(transpose_a, transpose_b, m, n, k, a_i, lda, b_i, ldb, c + i * stride_c, ldc, false);
+  };
   if (batch < thread_count()) {  // the products themselves may use the threads
     for (int64_t i = 0; i < batch; ++i) multiply_one(i);
     return false;
