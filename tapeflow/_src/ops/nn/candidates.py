@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.random.seeds import draw, memory
@@ -85,7 +85,7 @@ def _sampler(draw_classes: Callable[..., Candidates], doc: str, *paths: str) -> 
         name: str | None = None,
     ) -> Candidates:
         classes = _classes(true_classes, num_true)
-        numbers = classes.numpy()
+        numbers = np.zeros(0) if _core.is_symbolic(classes) else classes.numpy()
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < range_max:
             raise InvalidArgumentError.of(
                 f"`true_candidate` out of range [0, {range_max}), received {numbers.min()} to {numbers.max()}"
