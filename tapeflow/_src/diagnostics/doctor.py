@@ -26,7 +26,7 @@ from tapeflow._src.diagnostics.nan_findings import NanFindings
 from tapeflow._src.diagnostics.none_findings import NoneFindings
 from tapeflow._src.diagnostics.numeric_probe import Probe
 from tapeflow._src.diagnostics.observers import observers
-from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.program import named_values, user_frames
 from tapeflow._src.diagnostics.report import page, tape_steps
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training import health as health_module
@@ -112,6 +112,7 @@ class Doctor:
         self._probed: dict[tuple[str, int], list[Probe]] = {}  # by the line that opens the tape
         self._watching = False
         self._asked = True  # whether the last tape was asked for a gradient
+        self._had_inner = False  # whether another tape recorded that
         self._calls = 0
         self._spent = 0.0  # seconds
         self._sees_gradients = True
@@ -242,7 +243,9 @@ class Doctor:
         self._asked = True
         if self._full:
             self._costs.end_step()
-        self._guard(self._look_at_gradient, tape, targets, sources, gradients)
+        inner = bool(_core.is_recording())
+        self._guard(self._look_at_gradient, tape, targets, sources, gradients, inner or self._had_inner)
+        self._had_inner = inner
         if missing := [number for number, gradient in enumerate(gradients) if gradient is None]:
             last_none.register_none(tape, targets, sources, missing)  # for an error that ends the program
         if (probe := self._probe_of(tape)) is not None:
@@ -261,7 +264,9 @@ class Doctor:
         while len(self._probes) > but:
             self._probes.pop(0)[1].end()
 
-    def _look_at_gradient(self, tape: Any, targets: list[Any], sources: list[Any], gradients: list[Any]) -> None:
+    def _look_at_gradient(
+        self, tape: Any, targets: list[Any], sources: list[Any], gradients: list[Any], nested: bool
+    ) -> None:
         place = source_line(*_core.current_line())
         traced = any(_core.is_symbolic(t) for t in targets if _core.is_tensor(t))
         times = self._analysed[place] = self._analysed.get(place, 0) + 1
@@ -272,6 +277,10 @@ class Doctor:
         if not traced:
             sampled = self._has_time() or (self._full and times <= _ALWAYS)
             self._look_at_values(tape, flow, targets, sources, gradients, place, sampled)
+            if nested and times == 1 and place in self._values.courses:
+                visible = named_values(user_frames())
+                trains = any(hasattr(value, "apply_gradients") for _, value in visible)
+                self._values.courses[place].is_for_its_own_sake = not trains
             if not self._tape and self._full:
                 self._tape = self._step_through(tape, targets)
 

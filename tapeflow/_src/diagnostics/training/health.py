@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class Course:
         self.changed_at: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
         self.astray: dict[tuple[int, int], int] = {}  # steps in which one variable moved by the gradient of another
         self.is_error = False  # the target is a sum of errors
+        self.is_for_its_own_sake = False  # a derivative of a derivative, in a program without an optimizer
 
     def add_loss(self, value: float) -> None:
         if len(self.losses) < _MOST_STEPS:
@@ -107,13 +109,14 @@ class Course:
     def _diverging(self) -> Iterator[Finding]:
         finite = [x for x in self.losses if math.isfinite(x)]
         exploded = len(finite) < len(self.losses)
-        if len(finite) < (3 if exploded else 6) or len(self.variables) == 0 or min(finite) < 0:
+        if len(finite) < (2 if exploded else 6) or len(self.variables) == 0 or min(finite) < 0:
             return
         first, best, last = abs(finite[0]), min(finite), finite[-1]
         tail = finite[-max(3, len(finite) // 4) :]
-        rises = finite[-1] > finite[-2] > finite[-3]
+        rises = all(a < b for a, b in pairwise(finite[-3:]))
         steeper = any(v.norms and v.norms[-1] > 3 * v.norms[0] > 0 for v in self.variables.values())
-        grows = last > 100 * (first + 1e-6) and last == max(finite) and rises and steeper
+        growth = 100 if len(finite) > 2 else 1000
+        grows = last > growth * (first + 1e-6) and last == max(finite) and rises and steeper
         high = min(tail) > 5 * (first + 1e-6) and min(tail) > 5 * abs(best)
         stays_high = len(finite) >= FEWEST_STEPS and high and steeper and self._overshoots()
         swings = _swings(finite) if len(finite) >= 20 else False
@@ -337,7 +340,7 @@ class Course:
     def _unmoved(self) -> Iterator[Finding]:
         """Gradients are computed step after step, but no weight changes."""
         watched = [v for v in self.variables.values() if v.calls >= 4 and v.last is not None]
-        if len(self.losses) < 4 or not watched or any(v.changed for v in watched):
+        if len(self.losses) < 4 or not watched or any(v.changed for v in watched) or self.is_for_its_own_sake:
             return
         if max(max(v.norms) for v in watched) == 0 or len(watched) != len(self.variables):
             return

@@ -208,6 +208,8 @@ def _too_small(shape: Any, means: float, numbers: float, division: Step) -> Iter
     n, elements, divisor = shape[0], _elements(shape), means * numbers
     if n is None or n < 3 or not any(math.isclose(divisor, n * k, rel_tol=1e-4) for k in (n, elements)):
         return
+    if math.isclose(divisor, elements, rel_tol=1e-4):
+        return  # one mean over all, of as many columns as rows
     if not any(math.isclose(numbers, k, rel_tol=1e-4) for k in (n, n * n, elements, n * elements)):
         return
     if _NOT_THE_BATCH.search(source_text(*division.place)):
