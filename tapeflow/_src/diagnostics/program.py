@@ -384,6 +384,11 @@ def is_literal(file: str, line: int, ends: tuple[float | None, float | None], si
     return all(end is not None and any(math.isclose(end, n, rel_tol=1e-6) for n in literals) for end in ends)
 
 
+def has_literal(file: str, line: int, number: float) -> bool:
+    """Whether a number stands in a line of the program, beside whatever else."""
+    return any(math.isclose(number, n, rel_tol=1e-6) for n in _read(file).literals_by_line.get(line, []))
+
+
 def bound_at(named: Named, made: tuple[str, int] | None = None) -> int | None:
     """The line that gave a name its value: the one that also made the value, else the last that has run."""
     bindings = bindings_of(named)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tapeflow._src.diagnostics.finding import Finding, source_text
 from tapeflow._src.diagnostics.flow import Flow, Step, known
-from tapeflow._src.diagnostics.program import is_literal
+from tapeflow._src.diagnostics.program import has_literal
 from tapeflow._src.diagnostics.training.activations import (
     DIVISIONS,
     NO_LAYERS,
@@ -197,7 +197,7 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
             stack.append((step.inputs[0], means, numbers * factor, division or step))
         elif name in ("multiply", "mul") and (factor or constant(flow, step.inputs[0])):
             number = factor or constant(flow, step.inputs[0]) or 1.0
-            if not is_literal(*step.place, (number, number), 1):  # else it is the weight of a term
+            if not has_literal(*step.place, number):  # else it is the weight of a term
                 stack.append((step.inputs[0 if factor else 1], means, numbers / number, division or step))
         elif division is not None and step.output_shapes and step.output_shapes[0]:
             yield from _too_small(step.output_shapes[0], means, numbers, division)
