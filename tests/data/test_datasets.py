@@ -348,3 +348,10 @@ def test_batches_say_their_size():
 def test_tensors_that_a_generator_yields_are_converted():
     numbers = tf.data.Dataset.from_generator(lambda: iter([tf.constant([1]), tf.constant([2])]), tf.float32)
     assert [x.numpy().tolist() for x in numbers] == [[1.0], [2.0]]
+
+
+def test_unbatch_refuses_scalars_that_come_unannounced():
+    unknown = tf.TensorSpec(None, tf.int32)
+    elements = tf.data.Dataset.from_generator(lambda: iter([(1, [1, 2])]), output_signature=(unknown, unknown))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have a non-scalar value in each component"):
+        list(elements.unbatch())

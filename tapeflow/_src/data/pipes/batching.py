@@ -219,6 +219,8 @@ class Unbatched(Pipe):
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         for element in self.inputs[0].begin(iteration):
+            if any(isinstance(leaf, _core.Tensor) and leaf.shape.rank == 0 for leaf in element):
+                raise InvalidArgumentError.of("Input element must have a non-scalar value in each component.")
             counts = {row_count(leaf) for leaf in element if leaf is not None}
             if len(counts) > 1:
                 raise InvalidArgumentError.of(
