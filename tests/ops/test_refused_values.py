@@ -65,6 +65,13 @@ REFUSED = {
         "out of range",
         lambda: tf.random.log_uniform_candidate_sampler([[100]], 1, 2, True, 10),
     ),
+    "a class beyond all in a function": (
+        Invalid,
+        "out of range",
+        lambda: tf.function(lambda x: tf.random.uniform_candidate_sampler(x, 1, 2, True, 5))(
+            tf.constant([[7]], tf.int64)
+        ),
+    ),
     "a negative largest index": (Invalid, ">= 0", lambda: tf.random.experimental.index_shuffle(0, [1, 2], -1)),
     "a range that is a vector": (
         Invalid,

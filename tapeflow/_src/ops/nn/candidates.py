@@ -85,8 +85,11 @@ def _sampler(draw_classes: Callable[..., Candidates], doc: str, *paths: str) -> 
         name: str | None = None,
     ) -> Candidates:
         classes = _classes(true_classes, num_true)
-        numbers = np.zeros(0) if _core.is_symbolic(classes) else classes.numpy()
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < range_max:
+        if _core.is_symbolic(classes):
+            inside = primitives.LogicalAnd(classes >= 0, classes < range_max)
+            text = f"`true_candidate` out of range [0, {range_max})"
+            classes = _core.required(classes, primitives.All(inside), text)
+        elif (numbers := classes.numpy()).size and not 0 <= numbers.min() <= numbers.max() < range_max:
             raise InvalidArgumentError.of(
                 f"`true_candidate` out of range [0, {range_max}), received {numbers.min()} to {numbers.max()}"
             )
