@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -310,3 +311,12 @@ def test_a_rule_behind_stop_gradient_is_not_run():
         tape.watch(x)
         y = refuse(tf.floor(x))
     assert tape.gradient(y, x) is None
+
+
+def test_arguments_can_be_inspected():
+    @tf.custom_gradient
+    def scaled(x, factor=2.0):
+        return x * factor, lambda dy: dy * factor
+
+    assert inspect.getfullargspec(scaled).args == ["x", "factor"]  # Keras's Lambda layers ask for them
+    assert str(inspect.signature(scaled)) == "(x, factor=2.0)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from inspect import Parameter, signature
@@ -26,6 +27,9 @@ class _CustomGradient:
         self.forward_rule = forward_rule
         functools.update_wrapper(self, function)
         self.__original_wrapped__ = function
+        if not isinstance(function, functools.partial):  # what has __get__ is taken for a builtin without a signature
+            with contextlib.suppress(ValueError, TypeError):
+                self.__signature__ = signature(function)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """The function as a method: the instance is no input."""
