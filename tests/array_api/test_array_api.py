@@ -165,3 +165,13 @@ def test_what_the_namespace_has():
     assert set(info.dtypes(kind="signed integer")) == {"int8", "int16", "int32", "int64"}
     with pytest.raises(ValueError, match="the only device is 'cpu'"):
         xp.zeros(3, device="gpu")
+
+
+@pytest.mark.parametrize("shape, mask", [((0,), (1,)), ((3,), (2,)), ((3,), (1,)), ((2, 2), (2, 1))])
+def test_masks_of_other_sizes_are_refused(shape, mask):
+    """Also masks in which nothing is set."""
+    x = xp.zeros(shape)
+    for key in (xp.zeros(mask, dtype=xp.bool), xp.ones(mask, dtype=xp.bool)):
+        with pytest.raises(IndexError, match="boolean index did not match"):
+            x[key]
+    assert xp.zeros((3,))[xp.zeros((0,), dtype=xp.bool)].shape == (0,)

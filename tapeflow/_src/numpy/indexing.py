@@ -28,7 +28,9 @@ def needs_numpy_rules(key: Any) -> bool:
 def take_like_numpy(x: Any, key: Any) -> Any:
     """`x[key]` by NumPy's rules: index arrays broadcast, and stand at the place of the first if they are neighbours."""
     x = convert_to_tensor(x)
-    given = _with_positions(key if isinstance(key, tuple) else (key,))
+    converted = _converted(key if isinstance(key, tuple) else (key,))
+    _check_masks(converted, x.shape)
+    given = _with_positions(converted)
     order = [number for number, part in enumerate(given) if _core.is_tensor(part)]
     neighbours = order[-1] - order[0] + 1 == len(order)  # as they are written: an ellipsis parts them, even if empty
     parts = _with_every_dimension(given, x.shape.rank)
@@ -37,15 +39,44 @@ def take_like_numpy(x: Any, key: Any) -> Any:
     return _gathered(x, arrays, arrays[0][0] if neighbours else 0)
 
 
-def _with_positions(key: tuple[Any, ...]) -> list[Any]:
+def _converted(key: tuple[Any, ...]) -> list[Any]:
+    """The key with tensors in place of index arrays, masks and numbers."""
+    return [
+        part
+        if part is None or part is Ellipsis or isinstance(part, slice)
+        else convert_to_tensor(np.asarray(part, np.int64) if isinstance(part, list | tuple) and not part else part)
+        for part in key
+    ]
+
+
+def _check_masks(key: list[Any], shape: Any) -> None:
+    """A mask has the sizes of the dimensions that it stands for, or is empty there."""
+    counts = [0 if part is None or part is Ellipsis else part.shape.rank if _is_mask(part) else 1 for part in key]
+    axis = 0
+    for number, part in enumerate(key):
+        if part is Ellipsis:
+            axis = shape.rank - sum(counts[number + 1 :])
+        elif _is_mask(part):
+            for d, size in enumerate(part.shape.as_list(), axis):
+                if d < shape.rank and None not in (size, shape[d]) and size not in (0, shape[d]):
+                    raise IndexError(
+                        f"boolean index did not match indexed array along axis {d}; size of axis is {shape[d]} but "
+                        f"size of corresponding boolean axis is {size}"
+                    )
+        axis += counts[number]
+
+
+def _is_mask(part: Any) -> bool:
+    return _core.is_tensor(part) and part.dtype.is_bool
+
+
+def _with_positions(key: list[Any]) -> list[Any]:
     """The key with index arrays in place of masks, and of numbers, which count as arrays beside other arrays."""
     parts: list[Any] = []
     for part in key:
-        if part is None or part is Ellipsis or isinstance(part, slice):
+        if not _core.is_tensor(part):
             parts.append(part)
-            continue
-        part = convert_to_tensor(np.asarray(part, np.int64) if isinstance(part, list | tuple) and not part else part)
-        if not part.dtype.is_bool:
+        elif not part.dtype.is_bool:
             if not part.dtype.is_integer:
                 raise IndexError(f"arrays used as indices must be of integer (or boolean) type; got {part.dtype.name}")
             parts.append(cast(part, int64))
