@@ -15,7 +15,7 @@ constexpr int64_t kGrain = 1 << 16;           // elements of one cheap step that
 constexpr int64_t kShortestRow = 128;         // elements of a row for which an operand of its own is not written out
 constexpr int64_t kWorthCompiling = 256, kWorthCompilingOnce = 1 << 17;  // elements
 constexpr int64_t kStreamedBytes = 64 << 20;                             // read and written: more than caches hold
-constexpr size_t kMostPointers = 32;                                     // of a compiled loop: it takes fewer
+constexpr size_t kMostPointers = 32;                                     // of a compiled loop, single numbers too
 constexpr int64_t kReductionChunk = 1 << 14;  // elements of one partial result: the same for any number of threads
 }  // namespace
 
@@ -212,6 +212,7 @@ bool ElementwiseProgram::compile(int first, int end, const std::vector<int>& las
     unit.results.push_back(i);
     loop.stored.push_back(inputs + i - first);
   }
+  if (unit.operands.size() + unit.results.size() > kMostPointers) return false;
   unit.loop = compile_loop(loop);
   const auto in_memory = std::ranges::count(loop.single, false) + std::ranges::ssize(unit.results);
   if (size_ * in_memory * int64_t(steps_[size_t(first)].width) >= kStreamedBytes &&

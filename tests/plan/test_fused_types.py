@@ -127,3 +127,16 @@ def test_complex_numbers_join_fusions():
 def test_wide_complex_numbers_stay_kernels():
     z = tf.cast(normal(50, 60), tf.complex128)
     assert_same_bits(lambda z: tf.math.real(z * tf.math.conj(z)) + 1, z)
+
+
+def test_fusions_of_many_scalars():
+    """A compiled loop takes the places of single numbers from a table of limited size."""
+    scalars = [float(i + 1) for i in range(48)]
+
+    def chain(x, *factors):
+        for i, factor in enumerate(factors):
+            x = x + factor if i % 2 else x * factor / (factor + 1.0)
+        return x
+
+    y = tf.function(chain)(tf.ones([5000]), *map(tf.constant, scalars))
+    np.testing.assert_allclose(y, np.full(5000, chain(1.0, *scalars)), rtol=1e-5)
