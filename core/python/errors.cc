@@ -47,8 +47,10 @@ void set_memory_error() {
   set_op_error("ResourceExhaustedError", message);
 }
 
+// An error that is both, as those of tf.py_function are, keeps its message.
 void translate_memory_error() {
-  if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return;
+  if (!PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(registered("ResourceExhaustedError")))
+    return;
   PyErr_Clear();
   set_memory_error();
 }
