@@ -2,8 +2,9 @@
 
 .venv/bin/python benchmarks/doctor_cost.py
 
-Each step runs in turn with and without, in the same process; the table shows ratios of the medians. Full mode runs
-functions eagerly, so its step of a function is compared with the eager step, too.
+Each step runs in turn with and without, in the same process; the table shows ratios of the medians. The doctor looks
+at the first steps of a program more closely: what these cost in full mode beyond the plain ones is a column of its own.
+Full mode runs functions eagerly.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import nullcontext
 
 import tapeflow as tf
 
-STEPS, ROUNDS = 60, 7
+FIRST, STEPS, ROUNDS = 20, 60, 7
 
 
 def problem(width: int, batch: int) -> tuple[Callable[[], object], Callable[[], object]]:
@@ -38,14 +39,15 @@ def problem(width: int, batch: int) -> tuple[Callable[[], object], Callable[[], 
     return step, tf.function(step)
 
 
-def seconds(step: Callable[[], object], context: Callable[[], object]) -> float:
+def seconds(step: Callable[[], object], context: Callable[[], object]) -> tuple[float, float]:
+    """The time of all first steps together, and of one of those that follow."""
     with context():  # type: ignore[attr-defined]
-        for _ in range(5):
-            step()
-        start = time.perf_counter()
-        for _ in range(STEPS):
-            step()
-        return (time.perf_counter() - start) / STEPS
+        times = [time.perf_counter()]
+        for count in (FIRST, STEPS):
+            for _ in range(count):
+                step()
+            times.append(time.perf_counter())
+    return times[1] - times[0], (times[2] - times[1]) / STEPS
 
 
 def main() -> None:
@@ -54,18 +56,22 @@ def main() -> None:
         "monitor": lambda: tf.debugging.Doctor(mode="monitor"),
         "full": lambda: tf.debugging.Doctor(mode="full"),
     }
-    print(f"{'step':34}{'plain':>12}{'monitor':>10}{'full':>8}")
+    print(f"{'step':34}{'plain':>12}{'monitor':>10}{'full':>8}{f'first {FIRST}':>12}")
     for width, batch in ((64, 32), (256, 128), (512, 256)):
         eager, function = problem(width, batch)
         for name, step in (("eager", eager), ("function", function)):
-            times: dict[str, list[float]] = {mode: [] for mode in modes}
+            step()  # functions are traced before the plain ones are timed
+            times: dict[str, list[tuple[float, float]]] = {mode: [] for mode in modes}
             for _ in range(ROUNDS):
                 for mode, context in modes.items():
                     times[mode].append(seconds(step, context))
-            plain = statistics.median(times["none"])
-            ratios = [statistics.median(b / a for a, b in zip(times["none"], times[m])) for m in ("monitor", "full")]
+            plain = statistics.median(after for _, after in times["none"])
+            ratios = [
+                statistics.median(b / a for (_, a), (_, b) in zip(times["none"], times[m])) for m in ("monitor", "full")
+            ]
+            first = statistics.median(b - a for (a, _), (b, _) in zip(times["none"], times["full"]))
             title = f"{name}, {width} wide, batch {batch}"
-            print(f"{title:34}{plain * 1e3:9.2f} ms{ratios[0]:9.2f}x{ratios[1]:7.2f}x")
+            print(f"{title:34}{plain * 1e3:9.2f} ms{ratios[0]:9.2f}x{ratios[1]:7.2f}x{first * 1e3:9.0f} ms")
 
 
 if __name__ == "__main__":
