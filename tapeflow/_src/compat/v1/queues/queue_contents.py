@@ -85,15 +85,48 @@ class SortedElements(Elements):
         return heapq.heappop(self._heap)[2]
 
 
-class Contents:
+class Shared:
+    """What threads share in one session: each may wait until another one changes it."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._changed = threading.Condition()
+        self._abandoned = False
+
+    def _wait_for(
+        self, ready: Callable[[], bool], what: str, why: str, given_up: Callable[[], bool] = lambda: False
+    ) -> None:
+        while not ready():
+            if self._abandoned or given_up():
+                raise CancelledError.of(f"{what} operation was cancelled")
+            left = None if deadline.moment is None else deadline.moment - time.monotonic()
+            if left is not None and left <= 0:
+                raise DeadlineExceededError.of("Timed out waiting for notification")
+            if left is None and threading.active_count() == 1:
+                raise DeadlineExceededError.of(
+                    f"{what}: {self._label} {why}, and no other thread runs that could change that. Threads that fill "
+                    "queues are started by tf.compat.v1.train.start_queue_runners(sess, coord).",
+                )  # fmt: skip
+            self._changed.wait(1.0 if left is None else min(left, 1.0))
+        if self._abandoned or given_up():
+            raise CancelledError.of(f"{what} operation was cancelled")
+
+    def abandon(self) -> None:
+        """Whoever waits is sent away: the session ends."""
+        with self._changed:
+            self._abandoned = True
+            self._changed.notify_all()
+
+
+class Contents(Shared):
     """What a queue holds, at most `capacity` elements; takers leave `reserve` of them until it is closed."""
 
     def __init__(self, label: str, capacity: int, elements: Elements, reserve: int = 0) -> None:
-        self._label, self._elements, self._reserve = label, elements, reserve
+        super().__init__(label)
+        self._elements, self._reserve = elements, reserve
         self._capacity = capacity if capacity > 0 else None
-        self._changed = threading.Condition()
         self._one_taker = threading.RLock()  # who waits for several elements gets them all before others get one
-        self._closed = self._enqueues_cancelled = self._abandoned = False
+        self._closed = self._enqueues_cancelled = False
 
     def put(self, elements: list[Element]) -> None:
         """Adds elements one after the other, and waits while there is no room."""
@@ -114,7 +147,7 @@ class Contents:
         with self._one_taker, self._changed:
             try:
                 while len(taken) < count:
-                    self._wait_for(lambda: self._has_more() or self._closed, "Dequeue", "is empty", lambda: False)
+                    self._wait_for(lambda: self._has_more() or self._closed, "Dequeue", "is empty")
                     if not self._has_more():
                         break
                     taken.append(self._elements.take())
@@ -133,33 +166,11 @@ f"{self._label} is closed and has insufficient elements "
     def _has_more(self) -> bool:
         return len(self._elements) > (0 if self._closed else self._reserve)
 
-    def _wait_for(self, ready: Callable[[], bool], what: str, why: str, given_up: Callable[[], bool]) -> None:
-        while not ready():
-            if self._abandoned or given_up():
-                raise CancelledError.of(f"{what} operation was cancelled")
-            left = None if deadline.moment is None else deadline.moment - time.monotonic()
-            if left is not None and left <= 0:
-                raise DeadlineExceededError.of("Timed out waiting for notification")
-            if left is None and threading.active_count() == 1:
-                raise DeadlineExceededError.of(
-f"{what}: {self._label} {why}, and no other thread runs that could change that. Threads that fill "
-                    "queues are started by tf.compat.v1.train.start_queue_runners(sess, coord).",
-                )  # fmt: skip
-            self._changed.wait(1.0 if left is None else min(left, 1.0))
-        if self._abandoned or given_up():
-            raise CancelledError.of(f"{what} operation was cancelled")
-
     def close(self, cancel_pending_enqueues: bool) -> None:
         """No more elements come; those that wait to be put in do, unless they are cancelled."""
         with self._changed:
             self._closed = True
             self._enqueues_cancelled = self._enqueues_cancelled or cancel_pending_enqueues
-            self._changed.notify_all()
-
-    def abandon(self) -> None:
-        """Whoever waits is sent away: the session ends."""
-        with self._changed:
-            self._abandoned = True
             self._changed.notify_all()
 
     def is_closed(self) -> bool:

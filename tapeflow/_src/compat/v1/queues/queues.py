@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.compat.v1.queues.queue_contents import Contents, Elements, ShuffledElements, SortedElements
+from tapeflow._src.compat.v1.queues.queue_contents import Contents, Elements, Shared, ShuffledElements, SortedElements
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
@@ -27,27 +27,39 @@ def named_call(
     return found
 
 
+def named_effect(name: str, run: Callable[..., None], inputs: list[Any]) -> Any:
+    """An operation of this name that runs `run` each time; eagerly it runs at once, and gives None."""
+    return _named(name, host_effect(run, inputs))
+
+
 def _named(name: str, made: Any) -> Any:
     graph = _core.current_graph()
     if graph is not None and graph.graph_mode:
-        graph.set_node_name(graph.node_count - 1, _full_name(graph, name))
+        graph.set_node_name(graph.node_count - 1, full_name(graph, name))
     return made
 
 
-def _full_name(graph: Any, name: str) -> str:
+def full_name(graph: Any, name: str) -> str:
     """The name in the open scope, made unique; one that ends with a slash is the whole name."""
     return name[:-1] if name.endswith("/") else _core.Graph.unique_name(graph, graph.scope + name)
 
 
 class PerSession:
-    """Something that each session has its own of; what is made outside of graphs belongs to the program."""
+    """Something that each session has its own of; what is made outside of graphs belongs to the program.
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    Those of one `shared` key have the same in a session.
+    """
+
+    _shared_by_session: ClassVar[WeakKeyDictionary[Any, dict[Any, Any]]] = WeakKeyDictionary()
+    _shared_of_program: ClassVar[dict[Any, Any]] = {}
+    _making = threading.Lock()  # several threads may come first
+
+    def __init__(self, make: Callable[[], Any], shared: Any = None) -> None:
         self._make = make
+        self._key = self if shared is None else shared
         self._graph = session_graph()
         self._by_session: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self._of_program: Any = None
-        self._making = threading.Lock()  # several threads may come first
         if self._graph is not None:
             self._graph.per_session.append(self)
 
@@ -57,16 +69,24 @@ class PerSession:
         with self._making:
             if session is None:
                 if self._of_program is None:
-                    self._of_program = self._make()
+                    self._of_program = self._made_in(self._shared_of_program)
                 return self._of_program
             if session not in self._by_session:
-                self._by_session[session] = self._make()
+                self._by_session[session] = self._made_in(self._shared_by_session.setdefault(session, {}))
             return self._by_session[session]
+
+    def _made_in(self, shared: dict[Any, Any]) -> Any:
+        if self._key is self:
+            return self._make()
+        if self._key not in shared:
+            shared[self._key] = self._make()
+        return shared[self._key]
 
     def leave(self, session: Any) -> None:
         """The session ends: whoever waits in it is sent away."""
         left = self._by_session.pop(session, None)
-        if isinstance(left, Contents):
+        self._shared_by_session.pop(session, None)
+        if isinstance(left, Shared):
             left.abandon()
 
 
@@ -86,7 +106,7 @@ class QueueBase:
         self._shapes = _shapes(shapes, self._dtypes)
         self._names = _names(names, self._dtypes)
         graph, base = session_graph(), name or default_name
-        self._full_name = base if graph is None else _full_name(graph, base)
+        self._full_name = base if graph is None else full_name(graph, base)
         label = f"{kind} '_0_{self._full_name}'"
         self._contents = PerSession(lambda: Contents(label, capacity, make(), reserve))
 
@@ -115,7 +135,7 @@ class QueueBase:
         def run(*values: Any) -> None:
             self._contents.now().put([values])
 
-        return _named(name or self._node_name("enqueue"), host_effect(run, parts))
+        return named_effect(name or self._node_name("enqueue"), run, parts)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Any:
         """Puts the rows of the parts in, one element each."""
@@ -129,7 +149,7 @@ class QueueBase:
             count = values[0].shape[0]
             self._contents.now().put([tuple(value[i] for value in values) for i in range(count)])
 
-        return _named(name or self._node_name("EnqueueMany"), host_effect(run, parts))
+        return named_effect(name or self._node_name("EnqueueMany"), run, parts)
 
     def _parts(self, vals: Any) -> list[Any]:
         if isinstance(vals, dict):
@@ -201,7 +221,7 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """From now on nothing is put in; what is there can still be taken out."""
         name = name or self._node_name("Close")
-        return _named(name, host_effect(lambda: self._contents.now().close(cancel_pending_enqueues), []))
+        return named_effect(name, lambda: self._contents.now().close(cancel_pending_enqueues), [])
 
     def is_closed(self, name: str | None = None) -> Any:
         """Whether it is closed."""
