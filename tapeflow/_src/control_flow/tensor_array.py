@@ -6,6 +6,7 @@ when it runs, they are the rows of one symbolic tensor, the buffer; or `UnevenRo
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from tapeflow._src import _core, primitives
@@ -51,7 +52,7 @@ class TensorArraySpec(TypeSpec):
     @classmethod
     def from_value(cls, value: TensorArray) -> TensorArraySpec:
         """The kind of an array."""
-        spec = cls(value.element_shape, value.dtype, value.dynamic_size, value._infer_shape)
+        spec = cls(value.element_shape, value._dtype, value.dynamic_size, value._infer_shape)
         spec._length = value._known_length()
         return spec
 
@@ -62,10 +63,14 @@ class TensorArraySpec(TypeSpec):
         buffer = value._as_buffer()
         return list(buffer) if isinstance(buffer, UnevenRows) else [buffer]
 
-    def _from_components(self, components: Any) -> TensorArray:
-        array = TensorArray(
+    def _empty(self) -> TensorArray:
+        """An array of this kind without elements."""
+        return TensorArray(
             self.dtype, 0, self._dynamic_size, infer_shape=self._infer_shape, element_shape=self._element_shape
         )
+
+    def _from_components(self, components: Any) -> TensorArray:
+        array = self._empty()
         buffer = components[0] if self._is_even() else UnevenRows(*components)
         in_graph = _core.is_tracing() or _core.is_symbolic(buffer)
         if in_graph or not self._is_even() or not isinstance(buffer, _core.Tensor):
@@ -181,10 +186,8 @@ class TensorArray:
         return [TensorShape([first, *self._element_shape.as_list()])]
 
     def _with_buffer(self, buffer: Any) -> TensorArray:
-        array = TensorArray(
-            self._dtype, 0, self._dynamic_size, infer_shape=self._infer_shape, element_shape=self._element_shape
-        )
-        array._buffer = buffer
+        array = copy.copy(self)
+        array._tensors, array._cleared, array._buffer = [], set(), buffer
         array._length = None if self._dynamic_size else self._known_length()
         return array
 
@@ -246,11 +249,8 @@ class TensorArray:
         if isinstance(index, _core.Variable):
             index = convert_to_tensor(index)
         if self._waits_for(index):
-            place, buffer = convert_to_tensor(index), self._as_buffer()
-            if isinstance(buffer, UnevenRows):
-                array = self._with_buffer(buffer.written(place, tensor, self._dynamic_size))
-            else:
-                array = self._with_buffer(_core.list_set(buffer, place, tensor, self._dynamic_size))
+            rows = self._buffer_written(convert_to_tensor(index), tensor, self._dynamic_size)
+            array = self._with_buffer(rows)
         else:
             index = int(index)
             array = self._own()
@@ -260,6 +260,13 @@ class TensorArray:
         if self._infer_shape:
             array._element_shape = self._element_shape.merge_with(tensor.shape)
         return array
+
+    def _buffer_written(self, place: Any, tensor: Any, growing: bool) -> Any:
+        """The buffer with a tensor at a position that is a tensor; `growing` lets it lie behind the end."""
+        buffer = self._as_buffer()
+        if isinstance(buffer, UnevenRows):
+            return buffer.written(place, tensor, growing)
+        return _core.list_set(buffer, place, tensor, growing)
 
     def _element(self, index: int, cleared: bool = False) -> Any:
         """The tensor at a position, zeros if nothing was written there or, with `cleared`, if it was let go."""
