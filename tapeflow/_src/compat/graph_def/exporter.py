@@ -1,4 +1,4 @@
-"""Graphs of Tapeflow as messages: every operation is written as TensorFlow's, by the rules of `export_*.py`."""
+"""Graphs of Tapeflow as messages: every operation is written as TensorFlow's, by the rules of `export_rules`."""
 
 from __future__ import annotations
 

@@ -5,24 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tapeflow._src.compat.graph_def.export_rules  # noqa: F401  registers them
 from tapeflow._src import _core
-from tapeflow._src.compat.graph_def import (  # noqa: F401  register rules
-    export_arrays,
-    export_compositions,
-    export_control_flow,
-    export_control_gradients,
-    export_deferred,
-    export_effects,
-    export_features,
-    export_gradients,
-    export_images,
-    export_math,
-    export_nn,
-    export_python,
-    export_second_order,
-    export_sequences,
-    export_sparse,
-)
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, FunctionWriter, GraphWriter, writes
 from tapeflow._src.io.protos import messages

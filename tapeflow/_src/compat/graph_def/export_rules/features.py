@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
-from tapeflow._src.compat.graph_def.export_python import Parts, Rule, as_ref, rule_by_function
+from tapeflow._src.compat.graph_def.export_rules.python import Parts, Rule, as_ref, rule_by_function
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 from tapeflow._src.compat.raw_ops.parsing_ops import parse_in_order
 from tapeflow._src.io.codecs.image_files import decode_image

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapeflow._src.compat.graph_def.export_deferred import Rule, formula
-from tapeflow._src.compat.graph_def.export_nn import Window, max_pool_second, pool_attributes
+from tapeflow._src.compat.graph_def.export_rules.deferred import Rule, formula
+from tapeflow._src.compat.graph_def.export_rules.nn import Window, max_pool_second, pool_attributes
 
 
 @formula("AvgPoolGrad")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src import primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_python import as_ref, rule_by_function
+from tapeflow._src.compat.graph_def.export_rules.python import as_ref, rule_by_function
 from tapeflow._src.compat.graph_def.exporter import ExportedNode
 from tapeflow._src.compat.graph_def.inlining import inlined
 from tapeflow._src.ops.arrays.conversion import cast

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_features import default_of, refused, writes_function
-from tapeflow._src.compat.graph_def.export_python import Parts, as_ref
+from tapeflow._src.compat.graph_def.export_rules.features import default_of, refused, writes_function
+from tapeflow._src.compat.graph_def.export_rules.python import Parts, as_ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode
 from tapeflow._src.io.examples import sequence_parsing
 from tapeflow._src.io.examples.features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, VarLenFeature

@@ -13,10 +13,14 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_arrays import slice_arguments
-from tapeflow._src.compat.graph_def.export_compositions import gather_gradient, places_with_batches, top_k_gradient
-from tapeflow._src.compat.graph_def.export_math import axes_of
-from tapeflow._src.compat.graph_def.export_nn import (
+from tapeflow._src.compat.graph_def.export_rules.arrays import slice_arguments
+from tapeflow._src.compat.graph_def.export_rules.compositions import (
+    gather_gradient,
+    places_with_batches,
+    top_k_gradient,
+)
+from tapeflow._src.compat.graph_def.export_rules.math import axes_of
+from tapeflow._src.compat.graph_def.export_rules.nn import (
     Window,
     conv_attributes,
     depthwise_gradient,

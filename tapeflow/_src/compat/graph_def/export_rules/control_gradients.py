@@ -12,7 +12,7 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_deferred import Rule, formula
+from tapeflow._src.compat.graph_def.export_rules.deferred import Rule, formula
 from tapeflow._src.compat.graph_def.inlining import Caller, inlined, read_back
 from tapeflow._src.control_flow.branches import trace_branches
 from tapeflow._src.control_flow.loops import while_loop

@@ -11,8 +11,8 @@ import numpy as np
 
 from tapeflow._src import primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_arrays import key_arguments
-from tapeflow._src.compat.graph_def.export_python import Parts, as_ref, rule_by_function
+from tapeflow._src.compat.graph_def.export_rules.arrays import key_arguments
+from tapeflow._src.compat.graph_def.export_rules.python import Parts, as_ref, rule_by_function
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, raw_call_of
 from tapeflow._src.compat.graph_def.inlining import inlined
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor

@@ -10,8 +10,8 @@ import numpy as np
 
 from tapeflow._src import primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_features import writes_function
-from tapeflow._src.compat.graph_def.export_python import as_ref
+from tapeflow._src.compat.graph_def.export_rules.features import writes_function
+from tapeflow._src.compat.graph_def.export_rules.python import as_ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 from tapeflow._src.compat.graph_def.inlining import inlined, read_back
 from tapeflow._src.control_flow.loops import while_loop

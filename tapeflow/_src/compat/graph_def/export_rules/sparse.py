@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_features import refused, writes_function
-from tapeflow._src.compat.graph_def.export_python import Parts, as_ref
+from tapeflow._src.compat.graph_def.export_rules.features import refused, writes_function
+from tapeflow._src.compat.graph_def.export_rules.python import Parts, as_ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode
 from tapeflow._src.ops.linalg.factorizations import lstsq
 from tapeflow._src.ops.sparse import binary, reductions, sparse

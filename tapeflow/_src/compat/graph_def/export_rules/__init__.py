@@ -1,0 +1,19 @@
+"""How operations are written as those of TensorFlow: rules by family, which register themselves."""
+
+from tapeflow._src.compat.graph_def.export_rules import (
+    arrays,
+    compositions,
+    control_flow,
+    control_gradients,
+    deferred,
+    effects,
+    features,
+    gradients,
+    images,
+    math,
+    nn,
+    python,
+    second_order,
+    sequences,
+    sparse,
+)
