@@ -242,3 +242,14 @@ class TestCsv:
 
         number, text = columns(tf.constant("2.5,a"))
         assert (float(number), text.numpy()) == (2.5, b"a")
+
+
+@pytest.mark.parametrize(("number", "kind"), [("NONE", ""), ("ZLIB", "ZLIB"), ("GZIP", "GZIP")])
+def test_compression_by_the_numbers_of_tensorflow_1(tmp_path, number, kind):
+    compression = getattr(tf.compat.v1.python_io.TFRecordCompressionType, number)
+    options = tf.compat.v1.io.TFRecordOptions(compression)
+    assert options.compression_type == kind
+    path = str(tmp_path / "records")
+    with tf.io.TFRecordWriter(path, options) as writer:
+        writer.write(b"one")
+    assert [r.numpy() for r in tf.data.TFRecordDataset(path, compression_type=kind)] == [b"one"]

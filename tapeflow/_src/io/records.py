@@ -27,6 +27,20 @@ def framed(record: bytes) -> bytes:
     return length + masked(_core.crc32c(length)) + record + masked(_core.crc32c(record))
 
 
+@public("compat.v1.io.TFRecordCompressionType", "compat.v1.python_io.TFRecordCompressionType")
+class TFRecordCompressionType:
+    """The ways of compression by number, as the options and writers of TensorFlow 1 take them.
+
+    >>> types = tf.compat.v1.io.TFRecordCompressionType
+    >>> tf.io.TFRecordOptions(types.ZLIB).compression_type
+    'ZLIB'
+    """
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
 @public("io.TFRecordOptions", "compat.v1.io.TFRecordOptions", "compat.v1.python_io.TFRecordOptions")
 class TFRecordOptions:
     """How a file of records is compressed: "ZLIB", "GZIP", or "" for not at all.
@@ -61,8 +75,16 @@ class TFRecordOptions:
         self.mem_level, self.compression_strategy = mem_level, compression_strategy
 
 
+_COMPRESSION_BY_NUMBER: dict[int | None, str] = {
+    None: "",
+    TFRecordCompressionType.NONE: "",
+    TFRecordCompressionType.ZLIB: "ZLIB",
+    TFRecordCompressionType.GZIP: "GZIP",
+}
+
+
 def _compression(given: Any) -> str:
-    kind = {None: "", 0: "", 1: "ZLIB", 2: "GZIP"}.get(given, given) if not isinstance(given, TFRecordOptions) else None
+    kind = _COMPRESSION_BY_NUMBER.get(given, given) if not isinstance(given, TFRecordOptions) else None
     if isinstance(given, TFRecordOptions):
         kind = given.compression_type
     if kind not in ("", "NONE", "ZLIB", "GZIP"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.passing import group, no_op
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
@@ -327,3 +328,31 @@ for _name in ("add", "sub", "mul", "div", "max", "min", "update"):
     _scatter(f"scatter_{_name}", (f"compat.v1.scatter_{_name}",))
 for _name in ("add", "sub", "update"):
     _scatter_nd(f"scatter_nd_{_name}", (f"compat.v1.scatter_nd_{_name}",))
+
+
+@public("compat.v1.batch_scatter_update")
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Puts rows in place of the old ones: `ref[i..., indices[i..., j]] = updates[i..., j]`.
+
+    >>> v = tf.Variable([[1., 2.], [3., 4.]])
+    >>> tf.compat.v1.batch_scatter_update(v, [[1], [0]], [[8.], [9.]]).numpy()
+    array([[1., 8.],
+           [9., 4.]], dtype=float32)
+    """
+    with find_public("name_scope")(name) if name else nullcontext():
+        indices = convert_to_tensor(indices)
+        rank = indices.shape.rank
+        if not rank:
+            raise ValueError(
+                "batch_scatter_update: indices must have a known rank of at least 1; "
+                f"got a tensor of shape {indices.shape}"
+            )
+        sizes, one = find_public("shape")(indices, out_type=indices.dtype), find_public("ones_like")(indices)
+        place = find_public("range")
+        leading = [
+            find_public("reshape")(place(sizes[axis]), [-1 if i == axis else 1 for i in range(rank)]) * one
+            for axis in range(rank - 1)
+        ]
+        return ref.scatter_nd_update(find_public("stack")([*leading, indices], axis=-1), updates)
