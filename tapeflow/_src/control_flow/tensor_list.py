@@ -1,103 +1,20 @@
-"""Tensor lists: the values behind TensorFlow's `TensorList...` operations, and the operations on them.
-
-A list is a `tf.TensorArray` that never changes: every operation gives a new one. So it travels through loops, branches
-and functions as an array does.
-"""
+"""TensorFlow's `TensorList...` operations. A list never changes: an operation gives a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.control_flow.tensor_array import TensorArray, TensorArraySpec
+from tapeflow._src.control_flow.list_values import TensorList
+from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.uneven_list import UnevenRows
 from tapeflow._src.ops.arrays.constants import zeros, zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_value
 from tapeflow._src.types.dtypes import as_dtype, int32, int64, variant
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
-
-
-class TensorListSpec(TensorArraySpec):
-    """The kind of a tensor list: the shape and dtype of its elements, and how many it may hold."""
-
-    def __init__(
-        self,
-        element_shape: Any = None,
-        dtype: Any = "float32",
-        dynamic_size: bool = True,
-        infer_shape: bool = False,
-        max_num_elements: int = -1,
-    ) -> None:
-        super().__init__(element_shape, dtype, dynamic_size, infer_shape)
-        self._max_num_elements = max_num_elements
-
-    value_type = property(lambda self: TensorList)
-
-    @classmethod
-    def from_value(cls, value: TensorArray) -> TensorListSpec:
-        """The kind of a list."""
-        spec = super().from_value(value)
-        assert isinstance(spec, TensorListSpec) and isinstance(value, TensorList)
-        spec._max_num_elements = value._max_num_elements
-        return spec
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return *super()._serialize(), self._max_num_elements
-
-    def _empty(self) -> TensorList:
-        return TensorList(self.dtype, 0, self._element_shape, self._dynamic_size, self._max_num_elements)
-
-    def _from_components(self, components: Any) -> TensorArray:
-        array = super()._from_components(components)
-        rows = array._buffer
-        if isinstance(rows, UnevenRows) and all(isinstance(t, _core.Tensor) for t in rows) and not _in_graph(rows):
-            written = rows.shapes.numpy()[:, 0] > 0
-            array._tensors = [rows.element(convert_to_tensor(i)) if known else None for i, known in enumerate(written)]
-            array._buffer = None
-        return array
-
-
-def _in_graph(tensors: Sequence[Any]) -> bool:
-    return _core.is_tracing() or any(_core.is_symbolic(t) for t in tensors)
-
-
-class TensorList(TensorArray):
-    """A list of tensors of one dtype that never changes."""
-
-    def __init__(
-        self, element_dtype: Any, size: Any, element_shape: Any, dynamic_size: bool = True, max_num_elements: int = -1
-    ) -> None:
-        super().__init__(
-            element_dtype,
-            size,
-            dynamic_size=dynamic_size,
-            clear_after_read=False,
-            infer_shape=False,
-            element_shape=element_shape,
-        )
-        self._max_num_elements = max_num_elements
-
-    dtype = property(lambda self: variant)
-    shape = property(lambda self: TensorShape([]))
-    _type_spec = property(TensorListSpec.from_value)
-
-    def _own(self) -> TensorArray:
-        return self._holding(self._tensors)
-
-    def _holding(self, tensors: Any) -> TensorList:
-        """A list like this one with these elements, None for one that is not set."""
-        array = self._with_buffer(None)
-        assert isinstance(array, TensorList)
-        array._tensors = list(tensors)
-        return array
-
-    def __repr__(self) -> str:
-        return f"<tensor list: element_dtype={self._dtype.name}, element_shape={self._element_shape}>"
-
 
 # ---- what is given
 
@@ -252,9 +169,13 @@ def scattered_list(tensor: Any, indices: Any, element_shape: Any, num_elements: 
     if isinstance(count, int) and count < -1:
         raise _refused(f"{who} expects num_elements >= -1, found: {count}")
     if not isinstance(places, list) or not isinstance(count, int):
-        least = primitives.Max(primitives.ConcatV2([primitives.Cast(indices, int32), [-1]], 0)) + 1
-        size = least if isinstance(count, int) and count < 0 else count
-        return _scattered(_new(tensor.dtype, size, shape, who), tensor, indices, who)
+        places = _integers(places)
+        size = least = _least_size(places)
+        if not isinstance(count, int) or count >= 0:
+            text = f"{who}: Trying to scatter behind the end of a list with size num_elements"
+            size = convert_to_tensor(count)
+            places = _core.required(places, primitives.LessEqual(least, size), text)
+        return _scattered(_new(tensor.dtype, size, shape, who), tensor, places, who)
     if count >= 0 and any(i >= count for i in places):
         wrong = next(i for i in places if i >= count)
         raise _refused(f"{who}: Trying to scatter at index {wrong} in list with size {count}")
@@ -283,9 +204,24 @@ def _scattered(array: TensorList, tensor: Any, places: Any, who: str) -> TensorL
                 tensors[i] = part
             return array._holding(tensors)
         places = convert_to_tensor(places, dtype=int32)
-    filled = array.scatter(places, tensor)
+    text = f"Indices in {who} must all be non-negative."
+    places = _core.required(places, primitives.All(primitives.GreaterEqual(places, 0)), text)
+    buffer = array._as_buffer()
+    if isinstance(buffer, UnevenRows):
+        written: Any = buffer.scattered(places, tensor, True)
+    else:
+        size = primitives.Maximum(array.size(), _least_size(places))
+        written = primitives.TensorScatterUpdate(
+            resized(array, size)._as_buffer(), primitives.ExpandDims(places, -1), tensor
+        )
+    filled = array._with_buffer(written)
     assert isinstance(filled, TensorList)
     return filled
+
+
+def _least_size(places: Any) -> Any:
+    """The size of a list that has these positions."""
+    return primitives.Max(primitives.ConcatV2([primitives.Cast(places, int32), [-1]], 0)) + 1
 
 
 def list_from_parts(tensor: Any, element_shape: Any, lengths: Any) -> TensorList:
@@ -311,6 +247,9 @@ def list_from_parts(tensor: Any, element_shape: Any, lengths: Any) -> TensorList
         used += size
     if whole.rank and whole[0] not in (None, used):
         raise _refused(f"{who}: Unused values in tensor. Length of tensor: {whole[0]} Values used: {used}")
+    if not whole.rank or whole[0] is None:
+        text = f"{who}: Unused values in tensor. Values used: {used}"
+        tensor = _core.required(tensor, primitives.LessEqual(primitives.Shape(tensor, int32)[0], used), text)
     return _new(tensor.dtype, 0, shape, who)._holding(primitives.SplitV(tensor, sizes, 0) if sizes else [])
 
 
@@ -342,13 +281,22 @@ def _element(array: TensorList, index: int, shape: TensorShape, who: str) -> Any
     return zeros(shape, array._dtype)
 
 
+def _with_blanks_of(array: TensorList, shape: TensorShape, who: str) -> TensorArray:
+    """The list, whose elements that are not set have this shape too."""
+    shape = _merged(shape, array._element_shape, who)
+    rows = array._as_buffer()
+    if not isinstance(rows, UnevenRows) or not shape.is_fully_defined():
+        return array
+    return array._with_buffer(rows.with_blanks(shape.as_list()))
+
+
 def get_item(input_handle: Any, index: Any, element_shape: Any, element_dtype: Any) -> Any:
     """The element at a position."""
     who = "TensorListGetItem"
     array, place = _list(input_handle, who, element_dtype), _number(index, who, "index")
     shape = element_shape_of(element_shape, who)
     if not isinstance(place, int) or array._buffer is not None:
-        return _narrowed(array.read(place), shape)
+        return _narrowed(_with_blanks_of(array, shape, who).read(place), shape)
     if not 0 <= place < _length(array):
         raise _refused(f"{who}: Trying to access element {place} in a list with {_length(array)} elements.")
     return _element(array, place, shape, who)
@@ -408,7 +356,7 @@ def pop_back(input_handle: Any, element_shape: Any, element_dtype: Any) -> tuple
         return array._holding(array._tensors[:-1]), _element(array, length - 1, shape, who)
     text = f"{who}: Trying to pop from an empty list."
     last = _core.required(length, primitives.Greater(length, 0), text) - 1
-    element = _narrowed(array.read(last), shape)
+    element = _narrowed(_with_blanks_of(array, shape, who).read(last), shape)
     rows = array._buffer
     shorter = array._with_buffer(rows.resized(last) if isinstance(rows, UnevenRows) else rows[:-1])
     assert isinstance(shorter, TensorList)
@@ -445,12 +393,16 @@ def stacked(input_handle: Any, element_shape: Any, element_dtype: Any, num_eleme
     who = "TensorListStack"
     array, shape = _list(input_handle, who, element_dtype), element_shape_of(element_shape, who)
     count = -1 if num_elements is None else num_elements
+    text = f"{who}: Operation expected a list with {count} elements but got a list with"
     if array._buffer is not None:
-        return _narrowed(array.stack(), TensorShape([None if count < 0 else count]).concatenate(shape))
+        tensor = _with_blanks_of(array, shape, who).stack()
+        known = tensor.shape[0] if tensor.shape.rank else None
+        if count >= 0 and known != count:
+            tensor = _core.required(tensor, primitives.Equal(array.size(), count), f"{text} another number of them.")
+        return _narrowed(tensor, TensorShape([None if count < 0 else count]).concatenate(shape))
     length = len(array._tensors)
     if count not in (-1, length):
-        text = f"Operation expected a list with {count} elements but got a list with {length} elements."
-        raise _refused(f"{who}: {text}")
+        raise _refused(f"{text} {length} elements.")
     texts = (
         "Tried to stack elements of an empty list with non-fully-defined element_shape",
         "Tried to stack list which only contains uninitialized tensors and has a non-fully-defined element_shape",
@@ -464,9 +416,8 @@ def gathered(input_handle: Any, indices: Any, element_shape: Any, element_dtype:
     array, shape = _list(input_handle, who, element_dtype), element_shape_of(element_shape, who)
     places = _numbers(indices, who, "indices")
     if not isinstance(places, list) or array._buffer is not None:
-        return _narrowed(
-            array.gather(convert_to_tensor(places, dtype_hint=int32)), TensorShape([None]).concatenate(shape)
-        )
+        tensor = _with_blanks_of(array, shape, who).gather(_integers(places))
+        return _narrowed(tensor, TensorShape([None]).concatenate(shape))
     length = len(array._tensors)
     for i in places:
         if not 0 <= i < length:
@@ -483,9 +434,13 @@ def concatenated(input_handle: Any, element_shape: Any, leading_dims: Any, eleme
     who = "TensorListConcat"
     array, shape = _list(input_handle, who, element_dtype), element_shape_of(element_shape, who)
     if array._buffer is not None:
-        rows, joined = array._buffer, array.concat()
+        rows = array._buffer
         if isinstance(rows, UnevenRows):
-            return joined, primitives.Cast(rows.shapes[:, 1], int64)
+            rows = rows.with_equal_blanks(
+                f"{who}: List contains uninitialized tensors, and others of different shapes."
+            )
+            return array._with_buffer(rows).concat(), primitives.Cast(rows.shapes[:, 1], int64)
+        joined = array.concat()
         sizes = primitives.Shape(array.stack(), int64)
         return joined, primitives.BroadcastTo(sizes[1], sizes[:1])
     shape = _merged(shape, array._element_shape, who)
@@ -561,6 +516,9 @@ def resized(input_handle: Any, size: Any) -> TensorList:
         raise _refused(f"{who}: TensorListSlice expects size to be non-negative. Got: {count}")
     if array._buffer is None and isinstance(count, int):
         return array._holding([*array._tensors[:count], *[None] * (count - len(array._tensors))])
+    text = f"{who}: TensorListSlice expects size to be non-negative."
+    count = convert_to_tensor(count)
+    count = _core.required(count, primitives.GreaterEqual(count, 0), text)
     buffer = array._as_buffer()
     if isinstance(buffer, UnevenRows):
         changed = array._with_buffer(buffer.resized(count))

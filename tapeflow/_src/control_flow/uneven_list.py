@@ -73,6 +73,21 @@ class UnevenRows(NamedTuple):
         total = primitives.Sum(self.shapes[:, 1])
         return primitives.Reshape(flat, primitives.ConcatV2([total[None], common[2 : common[0]]], 0))
 
+    def with_blanks(self, shape: Any) -> UnevenRows:
+        """The list with zeros of this shape where nothing was written."""
+        row = _filled_shape(convert_to_tensor(shape, dtype=int32))
+        width = primitives.Maximum(_width(self.rows), primitives.Prod(row[1 : row[0]]))
+        shapes = primitives.SelectV2(_unwritten(self.shapes), row, self.shapes)
+        return UnevenRows(_widened(self.rows, width), shapes)
+
+    def with_equal_blanks(self, text: str) -> UnevenRows:
+        """The list with zeros of the shape of the others where nothing was written; these must be equally long."""
+        blank, common = _unwritten(self.shapes), _largest(self.shapes)
+        equal = primitives.All(primitives.LogicalOr(blank, primitives.Equal(self.shapes, common)))
+        complete = primitives.LogicalNot(primitives.Any(blank))
+        rows = _core.required(self.rows, primitives.LogicalOr(equal, complete), text)
+        return UnevenRows(rows, primitives.SelectV2(blank, common, self.shapes))
+
     def resized(self, length: Any) -> UnevenRows:
         """The first elements, as many as `length` says; nothing is written behind the last one."""
         longest = primitives.Maximum(length, self.length())

@@ -304,3 +304,60 @@ def test_a_list_enters_and_leaves_a_function():
     np.testing.assert_array_equal(concat(handle)[0], [1.0, 2.0, 5.0, 3.0])
     np.testing.assert_array_equal(concat(handle)[1], [2, 1, 1])
     np.testing.assert_array_equal(get(handle, 0), [1.0, 2.0])
+
+
+def staged(function, *values):
+    """The result of a function for which nothing but the ranks and dtypes of its arguments is known."""
+    tensors = [tf.convert_to_tensor(x) for x in values]
+    specs = [tf.TensorSpec([None] * x.shape.rank, x.dtype) for x in tensors]
+    return tf.function(function, input_signature=specs)(*tensors)
+
+
+STAGED = {
+    "pop": (lambda x: pop(from_tensor(x))[1], [VECTOR], 2.0),
+    "get unset": (lambda n, i: get(reserve(-1, n), i, [2]), [3, 1], [0.0, 0.0]),
+    "pop unset": (lambda n: pop(reserve(-1, n), [2])[1], [3], [0.0, 0.0]),
+    "stack unset": (lambda n: stack(reserve(-1, n), [2]), [1], [[0.0, 0.0]]),
+    "stack some": (lambda n, i: stack(put(reserve(-1, n), i, VECTOR)), [2, 1], [[0.0, 0.0], [1.0, 2.0]]),
+    "gather": (lambda x, i: gather(from_tensor(x), i), [VECTOR, [1, 1, 0]], [2.0, 2.0, 1.0]),
+    "gather unset": (lambda i: gather(reserve(-1, 3), i, [2]), [[0]], [[0.0, 0.0]]),
+    "gather one of several shapes": (lambda i: gather(push(push(empty(), 1.0), VECTOR), i), [[1]], [[1.0, 2.0]]),
+    "concat some": (
+        lambda n, i: concat(put(reserve(-1, n), i, COLUMN))[0], [2, 1], [[0.0], [0.0], [1.0], [2.0]]),
+    "concat lengths": (lambda n, i: concat(put(reserve(-1, n), i, COLUMN))[1], [2, 1], [2, 2]),
+    "scatter": (lambda x, i: stack(scatter(x, i, [])), [VECTOR, [2, 0]], [2.0, 0.0, 1.0]),
+    "scatter, any shape": (lambda x, i: stack(scatter(x, i)), [VECTOR, [2, 0]], [2.0, 0.0, 1.0]),
+    "scatter, known indices": (lambda x: stack(scatter(x, [2, 0], [])), [VECTOR], [2.0, 0.0, 1.0]),
+    "scatter none": (lambda x, i: length(scatter(x, i, [])), [tf.zeros([0]), tf.zeros([0], tf.int32)], 0),
+    "scatter size": (lambda x, i, n: length(scatter(x, i, [], n)), [VECTOR, [2, 0], 5], 5),
+    "scatter into": (lambda x, i: stack(scatter_into(from_tensor(x, []), x, i)), [VECTOR, [2, 0]], [2.0, 2.0, 1.0]),
+    "grow": (lambda x, n: stack(resize(from_tensor(x, []), n)), [VECTOR, 3], [1.0, 2.0, 0.0]),
+    "shrink": (lambda x, n: stack(resize(from_tensor(x), n)), [VECTOR, 1], [1.0]),
+    "join": (lambda x: stack(join(push(empty(), 5.0), from_tensor(x))), [VECTOR], [5.0, 1.0, 2.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_values_that_a_graph_computes(name):
+    build, values, expected = STAGED[name]
+    np.testing.assert_array_equal(staged(build, *values), expected)
+
+
+STAGED_ERRORS = {
+    "pop empty": (lambda x: pop(from_tensor(x))[1], [tf.zeros([0])], "Trying to pop from an empty list"),
+    "get behind": (lambda x, i: get(from_tensor(x, []), i), [VECTOR, 2], "access element 2 in a list with 2 elements"),
+    "stack count": (lambda x: stack(from_tensor(x), count=3), [VECTOR], "expected a list with 3 elements"),
+    "scatter before": (lambda x, i: stack(scatter(x, i, [])), [VECTOR, [-1, 0]], "must all be non-negative"),
+    "scatter behind": (lambda x, i: stack(scatter(x, i, [], 2)), [VECTOR, [2, 0]], "scatter behind the end"),
+    "resize": (lambda x, n: stack(resize(from_tensor(x), n)), [VECTOR, -1], "expects size to be non-negative"),
+    "split short": (lambda x: stack(split(x, [1])), [VECTOR], "Unused values in tensor"),
+    "concat unset": (
+        lambda n, i: concat(put(put(reserve(-1, n), i, VECTOR), 0, [1.0]))[0], [3, 1], "contains uninitialized"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STAGED_ERRORS)
+def test_errors_when_the_graph_runs(name):
+    build, values, text = STAGED_ERRORS[name]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        staged(build, *values)
