@@ -163,3 +163,18 @@ def test_messages_of_files():
         ("framework.op_def", "OpDef"),
     ]:
         assert getattr(table.find(f"core.{module}_pb2"), name).DESCRIPTOR.name == name
+
+
+def test_whole_files_are_read_and_written(tmp_path):
+    file_io, path = inner("lib.io.file_io"), str(tmp_path / "words")
+    file_io.write_string_to_file(path, "one é")
+    assert file_io.read_file_to_string(path) == "one é"
+    assert file_io.read_file_to_string(path, binary_mode=True) == "one é".encode()
+    file_io.atomic_write_string_to_file(path, b"two")
+    assert file_io.read_file_to_string(path) == "two"
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        file_io.atomic_write_string_to_file(path, "three", overwrite=False)
+    assert file_io.read_file_to_string(path) == "two"
+    assert [p.name for p in tmp_path.iterdir()] == ["words"]
+    with pytest.raises(tf.errors.NotFoundError):
+        file_io.read_file_to_string(str(tmp_path / "none"))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.compat.tensorflow.inner_modules import whole_files
 from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations, training
 from tapeflow._src.function.autograph.builtins import call_builtin
@@ -233,6 +234,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.framework.sparse_tensor": {"is_sparse": is_sparse},
     "python.framework.test_combinations": {"generate": test_combinations.generate_for},
     "python.framework.test_util": {"AbstractGradientTape": AbstractGradientTape},
+    "python.lib.io.file_io": whole_files.names,
     "python.ops.array_ops": {"newaxis": None, "rank_internal": rank_internal, "size_internal": size_internal},
     "python.ops.linalg.linear_operator_util": {
         "broadcast_matrix_batch_dims": broadcast_matrix_batch_dims,
