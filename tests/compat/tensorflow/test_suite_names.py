@@ -178,3 +178,14 @@ def test_whole_files_are_read_and_written(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["words"]
     with pytest.raises(tf.errors.NotFoundError):
         file_io.read_file_to_string(str(tmp_path / "none"))
+
+
+def test_whole_files_are_compared(tmp_path):
+    file_io = inner("lib.io.file_io")
+    one, same, other = (str(tmp_path / name) for name in ("one", "same", "other"))
+    for path, text in ((one, "123456789"), (same, "123456789"), (other, "123456780")):
+        with file_io.FileIO(path, "w") as file:
+            file.write(text)
+    assert file_io.file_crc32(one) == file_io.file_crc32(one, block_size=2) == "0xcbf43926"
+    assert file_io.filecmp(one, same) and not file_io.filecmp(one, other)
+    assert file_io.FileIO is tf.io.gfile.GFile

@@ -1,8 +1,9 @@
-"""The functions of `tensorflow.python.lib.io.file_io` that read and write whole files."""
+"""The functions of `tensorflow.python.lib.io.file_io` that read, write and compare whole files."""
 
 from __future__ import annotations
 
 import secrets
+import zlib
 from typing import Any
 
 from tapeflow._src.namespace import find_public
@@ -31,7 +32,25 @@ def atomic_write_string_to_file(filename: str, contents: str | bytes, overwrite:
         raise
 
 
+def file_crc32(filename: str, block_size: int = 1 << 24) -> str:
+    """The CRC-32 checksum of a file as a hexadecimal number; `block_size` bytes are read at a time."""
+    crc = 0
+    with find_public("io.gfile.GFile")(filename, "rb") as file:
+        while block := file.read(block_size):
+            crc = zlib.crc32(block, crc)
+    return hex(crc)
+
+
+def filecmp(filename_a: str, filename_b: str) -> bool:
+    """Whether two files have the same content."""
+    stat = find_public("io.gfile.stat")
+    return stat(filename_a).length == stat(filename_b).length and file_crc32(filename_a) == file_crc32(filename_b)
+
+
 names = {
+    "FileIO": find_public("io.gfile.GFile"),
+    "file_crc32": file_crc32,
+    "filecmp": filecmp,
     "read_file_to_string": read_file_to_string,
     "write_string_to_file": write_string_to_file,
     "atomic_write_string_to_file": atomic_write_string_to_file,
