@@ -12,6 +12,7 @@ from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.uneven_list import UnevenRows
 from tapeflow._src.ops.arrays.constants import zeros, zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_value
+from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.types.dtypes import as_dtype, int32, int64, variant
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -91,7 +92,10 @@ def _item(value: Any, array: TensorList, who: str, text: str) -> Any:
     _list(array, who, tensor.dtype)
     if not array._element_shape.is_compatible_with(tensor.shape):
         raise _refused(f"{who}: {text}: {_text(tensor.shape)} list shape: {_text(array._element_shape)}")
-    return tensor
+    shape = array._element_shape.merge_with(tensor.shape)
+    if isinstance(array._buffer, _core.Tensor) or _text(shape) == _text(tensor.shape):
+        return tensor
+    return ensure_shape(tensor, shape)
 
 
 def _number(value: Any, who: str, name: str) -> Any:
@@ -164,8 +168,8 @@ def scattered_list(tensor: Any, indices: Any, element_shape: Any, num_elements: 
     """The slices of a tensor at these positions of a new list."""
     who = "TensorListScatter"
     tensor = _vector(tensor, who)
-    shape, places = _slice_shape(tensor, element_shape, who), _numbers(indices, who, "indices")
-    count = _number(num_elements, who, "num_elements")
+    count, places = _number(num_elements, who, "num_elements"), _numbers(indices, who, "indices")
+    shape = _slice_shape(tensor, element_shape, who)
     if isinstance(count, int) and count < -1:
         raise _refused(f"{who} expects num_elements >= -1, found: {count}")
     if not isinstance(places, list) or not isinstance(count, int):

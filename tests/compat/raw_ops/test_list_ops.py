@@ -168,6 +168,7 @@ ERRORS = {
     "scatter behind": (lambda: scatter(VECTOR, [1, 3], [], 3), "scatter at index 3 in list with size 3"),
     "scatter before": (lambda: scatter(VECTOR, [-1, 0], []), "TensorListScatter must all be non-negative"),
     "scatter rows": (lambda: scatter(VECTOR, [1, 0, 2], []), "Expected: 3 Actual: 2"),
+    "scatter vector": (lambda: scatter(VECTOR, [0, 1], [2], [1]), "num_elements must be a scalar"),
     "scatter count": (lambda: scatter(VECTOR, [0, 1], [], -2), "num_elements >= -1, found: -2"),
     "resize": (lambda: resize(from_tensor(VECTOR), -1), "expects size to be non-negative"),
     "reserve": (lambda: reserve([], -1), "must be a non negative number, but got -1"),
@@ -350,6 +351,8 @@ STAGED_ERRORS = {
     "scatter before": (lambda x, i: stack(scatter(x, i, [])), [VECTOR, [-1, 0]], "must all be non-negative"),
     "scatter behind": (lambda x, i: stack(scatter(x, i, [], 2)), [VECTOR, [2, 0]], "scatter behind the end"),
     "resize": (lambda x, n: stack(resize(from_tensor(x), n)), [VECTOR, -1], "expects size to be non-negative"),
+    "push shape": (lambda x: get(push(empty([3]), x), 0), [VECTOR], "not compatible with expected shape"),
+    "set shape": (lambda x: get(put(reserve([-1, 2], 2), 0, x), 0), [COLUMN], "not compatible with expected shape"),
     "split short": (lambda x: stack(split(x, [1])), [VECTOR], "Unused values in tensor"),
     "concat unset": (
         lambda n, i: concat(put(put(reserve(-1, n), i, VECTOR), 0, [1.0]))[0], [3, 1], "contains uninitialized"),
