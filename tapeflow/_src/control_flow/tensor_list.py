@@ -288,10 +288,10 @@ def _element(array: TensorList, index: int, shape: TensorShape, who: str) -> Any
 def _with_blanks_of(array: TensorList, shape: TensorShape, who: str) -> TensorArray:
     """The list, whose elements that are not set have this shape too."""
     shape = _merged(shape, array._element_shape, who)
-    rows = array._as_buffer()
-    if not isinstance(rows, UnevenRows) or not shape.is_fully_defined():
+    if array._is_even() or not shape.is_fully_defined():
         return array
-    return array._with_buffer(rows.with_blanks(shape.as_list()))
+    rows = array._as_buffer()
+    return array._with_buffer(rows.with_blanks(shape.as_list())) if isinstance(rows, UnevenRows) else array
 
 
 def get_item(input_handle: Any, index: Any, element_shape: Any, element_dtype: Any) -> Any:
