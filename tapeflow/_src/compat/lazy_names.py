@@ -76,6 +76,9 @@ public_later("tapeflow._src.compat.v1.graph.operation", "Operation")
 public_later("tapeflow._src.compat.v1.graph.graph_def", "io.write_graph")
 public_later("tapeflow._src.compat.v1.graph.graph_import", "import_graph_def", "graph_util.import_graph_def")
 public_later("tapeflow._src.compat.v1.queues.input_producers", "io.match_filenames_once")
+public_later(
+    "tapeflow._src.compat.v1.train.mixed_precision", "__internal__.mixed_precision.register_loss_scale_wrapper"
+)
 public_later("tapeflow._src.compat.v1.variables.moving_average", "train.ExponentialMovingAverage")
 public_later(
     "tapeflow._src.compat.v1.queues.queues",
