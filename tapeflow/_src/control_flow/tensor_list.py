@@ -15,20 +15,13 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_va
 from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.types.dtypes import as_dtype, int32, int64, variant
 from tapeflow._src.types.errors import InvalidArgumentError
-from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_shape import TensorShape, shape_text
 
 # ---- what is given
 
 
 def _refused(text: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(text)
-
-
-def _text(shape: TensorShape) -> str:
-    """A shape as TensorFlow's messages write it: [?,2]."""
-    if shape.rank is None:
-        return "<unknown>"
-    return f"[{','.join('?' if n is None else str(n) for n in shape.as_list())}]"
 
 
 def _integers(value: Any) -> Any:
@@ -63,7 +56,7 @@ def _merged(one: TensorShape, two: TensorShape, who: str) -> TensorShape:
         return one.merge_with(two)
     if one.rank != two.rank:
         raise _refused(f"{who}: Incompatible ranks during merge: {one.rank} vs. {two.rank}")
-    raise _refused(f"{who}: Incompatible shapes during merge: {_text(one)} vs. {_text(two)}")
+    raise _refused(f"{who}: Incompatible shapes during merge: {shape_text(one)} vs. {shape_text(two)}")
 
 
 def _list(value: Any, who: str, element_dtype: Any = None) -> TensorList:
@@ -91,9 +84,9 @@ def _item(value: Any, array: TensorList, who: str, text: str) -> Any:
     tensor = convert_to_tensor(value, dtype_hint=array._dtype)
     _list(array, who, tensor.dtype)
     if not array._element_shape.is_compatible_with(tensor.shape):
-        raise _refused(f"{who}: {text}: {_text(tensor.shape)} list shape: {_text(array._element_shape)}")
+        raise _refused(f"{who}: {text}: {shape_text(tensor.shape)} list shape: {shape_text(array._element_shape)}")
     shape = array._element_shape.merge_with(tensor.shape)
-    if isinstance(array._buffer, _core.Tensor) or _text(shape) == _text(tensor.shape):
+    if isinstance(array._buffer, _core.Tensor) or shape_text(shape) == shape_text(tensor.shape):
         return tensor
     return ensure_shape(tensor, shape)
 
@@ -102,7 +95,7 @@ def _number(value: Any, who: str, name: str) -> Any:
     """A scalar as an int, or as a tensor if it is computed when the graph runs."""
     tensor = _integers(value)
     if tensor.shape.rank not in (None, 0):
-        raise _refused(f"{who}: {name} must be a scalar, but got shape: {_text(tensor.shape)}")
+        raise _refused(f"{who}: {name} must be a scalar, but got shape: {shape_text(tensor.shape)}")
     known = get_static_value(tensor)
     return tensor if known is None else int(known)
 
@@ -111,7 +104,7 @@ def _numbers(value: Any, who: str, name: str) -> Any:
     """A vector as a list of ints, or as a tensor if it is computed when the graph runs."""
     tensor = _integers(value)
     if tensor.shape.rank not in (None, 1):
-        raise _refused(f"{who}: Expected {name} to be a vector, received shape: {_text(tensor.shape)}")
+        raise _refused(f"{who}: Expected {name} to be a vector, received shape: {shape_text(tensor.shape)}")
     known = get_static_value(tensor)
     return tensor if known is None else known.tolist()
 
@@ -159,7 +152,7 @@ def list_from_tensor(tensor: Any, element_shape: Any) -> TensorList:
 def _slice_shape(tensor: Any, element_shape: Any, who: str) -> TensorShape:
     shape = element_shape_of(element_shape, who)
     if tensor.shape.rank is not None and not shape.is_compatible_with(tensor.shape[1:]):
-        given = f"a list with shape {_text(shape)} from a tensor with shape {_text(tensor.shape[1:])}"
+        given = f"a list with shape {shape_text(shape)} from a tensor with shape {shape_text(tensor.shape[1:])}"
         raise _refused(f"{who}: Specified {given}")
     return shape
 
@@ -237,7 +230,9 @@ def list_from_parts(tensor: Any, element_shape: Any, lengths: Any) -> TensorList
         raise _refused(f"{who} requires element_shape to be at least of rank 1, but saw: []")
     whole = tensor.shape
     if whole.rank is not None and not TensorShape([None]).concatenate(whole[1:]).is_compatible_with(shape):
-        raise _refused(f"{who}: tensor shape {_text(whole)} is not compatible with element_shape {_text(shape)}")
+        raise _refused(
+            f"{who}: tensor shape {shape_text(whole)} is not compatible with element_shape {shape_text(shape)}"
+        )
     if not isinstance(sizes, list):
         array = _new(tensor.dtype, 0, TensorShape(None), who).split(tensor, sizes)
         assert isinstance(array, TensorList)
@@ -281,7 +276,7 @@ def _element(array: TensorList, index: int, shape: TensorShape, who: str) -> Any
         return zeros_like(written[0])
     if not shape.is_fully_defined():
         text = "Trying to read an uninitialized tensor but element_shape is not fully defined"
-        raise _refused(f"{who}: {text}: {_text(shape)} and no list element is set.")
+        raise _refused(f"{who}: {text}: {shape_text(shape)} and no list element is set.")
     return zeros(shape, array._dtype)
 
 
@@ -383,7 +378,7 @@ def _stacked(array: TensorList, tensors: list[Any], shape: TensorShape, who: str
     shape = _joint_shape(tensors, _merged(shape, array._element_shape, who), who)
     written = [t for t in (*tensors, *array._tensors) if t is not None]
     if not shape.is_fully_defined() and (not tensors or not written):
-        raise _refused(f"{who}: {texts[bool(tensors)]}: {_text(shape)}")
+        raise _refused(f"{who}: {texts[bool(tensors)]}: {shape_text(shape)}")
     if not tensors:
         return zeros([0, *shape.as_list()], array._dtype)
     blank = None
@@ -459,7 +454,7 @@ def concatenated(input_handle: Any, element_shape: Any, leading_dims: Any, eleme
     if not tensors:
         if not rest.is_fully_defined():
             text = "All except the first dimension must be fully defined when concating an empty tensor list."
-            raise _refused(f"{who}: {text} element_shape: {_text(rest)}")
+            raise _refused(f"{who}: {text} element_shape: {shape_text(rest)}")
         return zeros([0, *rest.as_list()], array._dtype), zeros([0], int64)
     parts = _with_blanks(array, shape, rest, _numbers(leading_dims, who, "leading_dims"), who)
     known = [t.shape[0] if t.shape.rank else None for t in parts]
@@ -479,7 +474,7 @@ def _with_blanks(array: TensorList, shape: TensorShape, rest: TensorShape, leadi
         return list(tensors)
     if not rest.is_fully_defined() and not written:
         text = "Trying to concat list with only uninitialized tensors but element_shape_except_first_dim is not fully"
-        raise _refused(f"{who}: {text} defined: {_text(rest)}")
+        raise _refused(f"{who}: {text} defined: {shape_text(rest)}")
     first = shape[0] if shape.rank else None
     if first is None and written and len({t.shape[0] for t in written}) == 1:
         first = written[0].shape[0]
@@ -544,7 +539,7 @@ def lists_joined(input_a: Any, input_b: Any, element_dtype: Any) -> TensorList:
         if array._dtype != as_dtype(element_dtype):
             kinds = f"Saw: {array._dtype.name} vs. {as_dtype(element_dtype).name}"
             raise _refused(f"{who}: {name}[0].dtype != element_dtype. {kinds}")
-    shapes = [_text(array._element_shape) for array in (first, second)]
+    shapes = [shape_text(array._element_shape) for array in (first, second)]
     if shapes[0] != shapes[1]:
         text = "input_a and input_b TensorList element shapes are not identical at index 0."
         raise _refused(f"{who}: {text} Saw {shapes[0]} vs. {shapes[1]}")

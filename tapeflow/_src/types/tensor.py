@@ -12,7 +12,7 @@ from tapeflow._src import _core
 from tapeflow._src.advice import TENSOR_HINTS
 from tapeflow._src.namespace import lazy_members, public
 from tapeflow._src.types.dtypes import DType
-from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape, shape_text
 
 Tensor = _core.Tensor
 
@@ -143,10 +143,9 @@ def _shape_conflict(one: list[Any], two: list[Any]) -> str:
     if len(one) != len(two):
         return f"Shapes must be equal rank, but are {len(one)} and {len(two)}"
     place = next(i for i, (a, b) in enumerate(zip(one, two)) if None not in (a, b) and a != b)
-    shapes = [f"[{','.join('?' if size is None else str(size) for size in shape)}]" for shape in (one, two)]
     return (
         f"Dimension {place} in both shapes must be equal, but are {one[place]} and {two[place]}. "
-        f"Shapes are {shapes[0]} and {shapes[1]}."
+        f"Shapes are {shape_text(TensorShape(one))} and {shape_text(TensorShape(two))}."
     )
 
 

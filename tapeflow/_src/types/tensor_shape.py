@@ -214,6 +214,13 @@ def as_shape(shape: Any) -> TensorShape:
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)
 
 
+def shape_text(shape: TensorShape) -> str:
+    """A shape as TensorFlow's messages write it: [?,2]."""
+    if shape.rank is None:
+        return "<unknown>"
+    return f"[{','.join('?' if size is None else str(size) for size in shape.as_list())}]"
+
+
 def unknown_shape(rank: int | None = None) -> TensorShape:
     """A shape of which at most the number of dimensions is known.
 

@@ -21,7 +21,7 @@ from tapeflow._src.ops.arrays.indexing import where as where
 from tapeflow._src.types.dtypes import as_dtype, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
-from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.tensor_shape import TensorShape, as_shape, shape_text
 from tapeflow._src.types.tensor_spec import CompositeTensor
 
 newaxis = None
@@ -130,13 +130,9 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(x)
     wanted = as_shape(shape)
     if not x.shape.is_compatible_with(wanted):
-        text = (
-            "[" + ",".join("?" if d is None else str(d) for d in wanted) + "]"
-            if wanted.rank is not None
-            else "<unknown>"
-        )
         raise InvalidArgumentError.of(
-            f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape {text}.",
+            f"ensure_shape: Shape of tensor x {x.shape.as_list()} is not compatible with expected shape "
+            f"{shape_text(wanted)}."
         )
     if wanted.rank is None or not is_open(x):
         return primitives.Identity(x)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow._src.compat.v1.queues.queue_contents import Shared
 from tapeflow._src.types.errors import InvalidArgumentError
-from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_shape import TensorShape, shape_text
 
 _logger = logging.getLogger("tensorflow")
 
@@ -75,9 +75,8 @@ class DenseGradients(AccumulatedGradients):
         (value,) = gradient
         expected = TensorShape(self._sum.shape) if self._count else self._shape
         if not expected.is_compatible_with(value.shape):
-            sizes = ",".join("?" if size is None else str(size) for size in expected.as_list())
             raise InvalidArgumentError.of(
-                f"Shape mismatch: expected [{sizes}], got [{','.join(map(str, value.shape))}]"
+                f"Shape mismatch: expected {shape_text(expected)}, got {shape_text(TensorShape(value.shape))}"
             )
 
     def _add(self, *gradient: Any) -> None:
