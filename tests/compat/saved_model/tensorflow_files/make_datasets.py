@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from make import zipped
 
-FOLDER = Path(__file__).parent
 Dataset = tf.data.Dataset
 ROWS = [tf.TensorSpec([None, 2])]
 
@@ -65,13 +64,8 @@ def main() -> None:
     names = ["single", "padded", "windows", "interleaved", "unbatched", "unique", "count"]
     expected = {name: np.asarray(getattr(module, name)(x)) for name in names}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
         tf.saved_model.save(module, name)
-        np.savez(folder / "expected.npz", x=x, **expected)
-        with zipfile.ZipFile(FOLDER / "datasets.zip", "w", zipfile.ZIP_DEFLATED) as file:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file():
-                    file.write(path, path.relative_to(folder))
+        zipped(Path(name), "datasets", {"x": x, **expected})
 
 
 if __name__ == "__main__":

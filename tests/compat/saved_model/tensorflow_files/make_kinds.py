@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from make import zipped
 
-FOLDER = Path(__file__).parent
 v1 = tf.compat.v1
 
 
@@ -250,11 +249,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "model"
             expected = make(model)
-            np.savez(model / "expected.npz", **expected)
-            with zipfile.ZipFile(FOLDER / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as file:
-                for path in sorted(model.rglob("*")):
-                    if path.is_file():
-                        file.write(path, path.relative_to(model))
+            zipped(model, name, expected)
         print(name, sorted(expected))
 
 

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
+from make import zipped
 
-FOLDER = Path(__file__).parent
 ROWS = tf.RaggedTensorSpec([None, None], tf.float32, ragged_rank=1)
 BLOCKS = tf.RaggedTensorSpec([None, None, None], tf.float32, ragged_rank=2)
 
@@ -57,13 +56,8 @@ def main() -> None:
         "sparse": module.sparse(tf.sparse.from_dense([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0]])),
     }
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
         tf.saved_model.save(module, name)
-        np.savez(folder / "expected.npz", **{key: np.asarray(value) for key, value in expected.items()})
-        with zipfile.ZipFile(FOLDER / "variants.zip", "w", zipfile.ZIP_DEFLATED) as file:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file():
-                    file.write(path, path.relative_to(folder))
+        zipped(Path(name), "variants", {key: np.asarray(value) for key, value in expected.items()})
 
 
 if __name__ == "__main__":
