@@ -130,10 +130,10 @@ class Function(_core.FunctionBase):
         try:
             concrete = self._concrete(call)
         except Exception as error:
-            told = named_nesting(error, getattr(self, "__name__", "function"))
+            named = named_nesting(error, getattr(self, "__name__", "function"))
             if is_traceback_filtering_enabled():  # the program's frames and this one
-                raise told.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from told.__cause__
-            raise told from told.__cause__
+                raise named.with_traceback(without_frames_of(PACKAGE_FOLDER, error.__traceback__)) from named.__cause__
+            raise named from named.__cause__
         self._traces.call_cache.add(
             args, kwargs, call.leaves, call.tensors, concrete.graph, concrete.traced_result, concrete.pack,
             self.input_signature is not None,
