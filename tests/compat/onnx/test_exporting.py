@@ -59,6 +59,93 @@ def test_convolutions_and_pools():
     check(tf.function(network), [tf.TensorSpec([None, 12, 12, 2])], numbers(2, 12, 12, 2))
 
 
+def test_groups_and_three_dimensions():
+    grouped, deep, back = (tf.Variable(numbers(*s)) for s in ((3, 3, 2, 6), (2, 2, 2, 2, 3), (2, 2, 2, 4, 3)))
+    line = tf.Variable(numbers(3, 2, 5))
+    groups = tf.function(lambda x: tf.nn.conv2d(x, grouped, 1, "SAME"))
+    check(groups, [tf.TensorSpec([None, 5, 5, 6])], numbers(2, 5, 5, 6))
+
+    def volumes(x):
+        y = tf.nn.conv3d(x, deep, [1] * 5, "SAME")
+        y = tf.nn.max_pool3d(tf.nn.avg_pool3d(y, 2, 1, "VALID"), 2, 2, "SAME")
+        return tf.nn.conv3d_transpose(y, back, [1, 4, 4, 4, 4], 2, "SAME")
+
+    check(tf.function(volumes), [tf.TensorSpec([1, 5, 5, 5, 2])], numbers(1, 5, 5, 5, 2))
+    dilated = tf.function(lambda x: tf.nn.convolution(x, line, padding="VALID", dilations=2))
+    check(dilated, [tf.TensorSpec([None, 9, 2])], numbers(2, 9, 2))
+
+    @tf.function
+    def blocks(x):
+        return tf.batch_to_space(tf.space_to_batch(x, [2, 3], [[1, 1], [0, 2]]) * 2.0, [2, 3], [[0, 1], [1, 0]])
+
+    check(blocks, [tf.TensorSpec([None, 4, 4, 2])], numbers(2, 4, 4, 2))
+
+
+@pytest.mark.parametrize("size", [(6, 8), (5, 7), (None, None)])
+def test_transposed_convolutions_have_the_size_that_was_asked_for(size):
+    filters = tf.Variable(numbers(3, 2, 4, 3))
+    height, width = (6, 8) if size[0] is None else size
+
+    def network(x):
+        sizes = [tf.shape(x)[0], height, width, 4] if size[0] is None else [2, height, width, 4]
+        return tf.nn.conv2d_transpose(x, filters, sizes, 2, "SAME")
+
+    check(tf.function(network), [tf.TensorSpec([2, 3, 4, 3])], numbers(2, 3, 4, 3))
+
+
+def test_slices_with_computed_bounds():
+    def slices(x, i):
+        return x[:i], x[i:], x[i], x[i, 1:], x[-i:, ::2], x[i - 2], x[::-1], x[i::-1]
+
+    signature = [tf.TensorSpec([None, 4]), tf.TensorSpec([], tf.int32)]
+    check(tf.function(slices), signature, numbers(5, 4), np.array(1, "int32"))
+
+
+def test_counts_bounds_transforms_and_tables():
+    words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([4, 7], tf.int64))
+    table = tf.lookup.StaticHashTable(words, -1)
+
+    def many(x, ids):
+        bounds = tf.searchsorted(tf.constant([-1.0, 0.0, 1.0]), x[0], "right")
+        counts = tf.math.bincount(ids, minlength=5, maxlength=5, axis=-1)
+        spectrum = tf.signal.rfft(x, [6])
+        return bounds, counts, tf.abs(spectrum), tf.math.imag(spectrum), tf.abs(tf.signal.fft(tf.complex(x, x * 2)))
+
+    ids = np.array([[1, 2, 2], [4, 0, 4]], "int32")
+    check(tf.function(many), [tf.TensorSpec([None, 4]), tf.TensorSpec([None, 3], tf.int32)], numbers(2, 4), ids)
+    found = tf.function(lambda keys: table.lookup(keys))
+    check(found, [tf.TensorSpec([None], tf.string)], np.array(["b", "q", "a"], object))
+
+
+def test_state_is_left_out_only_where_no_result_reads_it():
+    pytest.importorskip("onnx")
+    count, total = tf.Variable(0.0), tf.Variable(1.0)
+
+    @tf.function
+    def counted(x):
+        count.assign_add(1.0)
+        return x * total
+
+    check(counted, [tf.TensorSpec([2])], numbers(2))
+
+    @tf.function
+    def changed(x):
+        if x[0] > 0.0:
+            total.assign_add(1.0)
+        return x * total
+
+    for function in (changed, tf.function(lambda x: count.assign_add(1.0) * x)):
+        with pytest.raises(tf.errors.UnimplementedError, match="changes a variable that results depend on"):
+            tf.experimental.to_onnx(function, [tf.TensorSpec([2])])
+
+
+def test_complex_arithmetic_is_refused():
+    pytest.importorskip("onnx")
+    product = tf.function(lambda x: tf.abs(tf.signal.rfft(x) * tf.signal.rfft(x)))
+    with pytest.raises(tf.errors.UnimplementedError, match=r"node 'Mul' \(Mul\) with complex numbers"):
+        tf.experimental.to_onnx(product, [tf.TensorSpec([4])])
+
+
 def test_loops_and_branches():
     v = tf.Variable(2.0)
 

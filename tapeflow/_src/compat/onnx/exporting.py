@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import graphs  # noqa: F401  register rules
 from tapeflow._src.compat.graph_def.exporter import FunctionWriter
-from tapeflow._src.compat.onnx import network_rules, rules  # noqa: F401  register rules
+from tapeflow._src.compat.onnx import network_rules, rules, signal_rules  # noqa: F401  register rules
 from tapeflow._src.compat.onnx.graph_builder import OPSET, Builder, Names
 from tapeflow._src.compat.onnx.network_rules import shape_of
 from tapeflow._src.function.concrete import ConcreteFunction
@@ -19,6 +19,7 @@ from tapeflow._src.function.function import function as make_function
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.lookup.tables import LookupInterface
 from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.types.tensor_spec import TensorSpec
 
@@ -94,15 +95,22 @@ def to_onnx(function: Any, input_signature: Any = None, path: Any = None) -> Any
         dims = None if tensor.shape.rank is None else shape_of(tensor.shape.as_list())
         outputs.append(onnx.helper.make_tensor_value_info(name, builder.onnx_dtype(tensor.dtype), dims))
     made = onnx.helper.make_graph(builder.nodes, graph.name or "function", inputs, outputs, builder.initializers)
-    model = onnx.helper.make_model(
-        made, opset_imports=[onnx.helper.make_opsetid("", OPSET)], producer_name="tapeflow", ir_version=9
-    )
+    imports = [onnx.helper.make_opsetid("", OPSET)]
+    if builder.table_by_name:
+        imports.append(onnx.helper.make_opsetid("ai.onnx.ml", 4))
+    model = onnx.helper.make_model(made, opset_imports=imports, producer_name="tapeflow", ir_version=9)
     if path is not None:
         write_atomically(os.fspath(path), model.SerializeToString())
     return model
 
 
 def _variable(builder: Builder, thing: Any) -> str:
-    if not isinstance(thing, _core.Variable):
-        raise UnimplementedError.of("experimental.to_onnx: a function that uses a table cannot be written as ONNX")
-    return builder.constant(np.asarray(thing.numpy()), hint=thing.name.removesuffix(":0"))
+    if isinstance(thing, _core.Variable):
+        return builder.constant(np.asarray(thing.numpy()), hint=thing.name.removesuffix(":0"))
+    if not isinstance(thing, LookupInterface):
+        raise UnimplementedError.of(
+            f"experimental.to_onnx: a function that uses {type(thing).__name__} cannot be written as ONNX"
+        )
+    name = builder.names.fresh("table")
+    builder.table_by_name[name] = thing
+    return name

@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.compat.graph_def.attributes import python_value
+from tapeflow._src.compat.graph_def.op_defs import find_op_def
+from tapeflow._src.compat.raw_ops.operation import find_raw_operation, has_raw_operation
+from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.io.protos.tensor_messages import tensor_of
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import UnimplementedError
 
 OPSET = 18
+_UPDATES = {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "LookupTableInsertV2"}
+_COMPLEX = {"RFFT", "FFT", "Real", "Imag", "ComplexAbs", "Complex", "Identity", "IdentityN", "StopGradient"}
+_UNFOLDED = {"Fill", "BroadcastTo", "Tile", "Range", "LinSpace", "OneHot", "PadV2"}  # what gives more than it takes
 Rule = Callable[["Node"], Any]
 rule_by_op: dict[str, Rule] = {}
 
@@ -52,11 +58,12 @@ class Builder:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.constant_by_name: dict[str, np.ndarray] = {}
+        self.table_by_name: dict[str, Any] = {}
 
     def inner(self) -> Builder:
         """A builder for a graph inside of this one."""
         made = Builder(self.onnx, self.library, self.names, self.where)
-        made.constant_by_name = dict(self.constant_by_name)
+        made.constant_by_name, made.table_by_name = dict(self.constant_by_name), self.table_by_name
         return made
 
     def onnx_dtype(self, dtype: Any) -> int:
@@ -101,26 +108,82 @@ class Builder:
             return outputs[place]
 
         node_by_name = {node.name: node for node in function.node_def}
-        for message in function.node_def:
+        for message in self._live(function):
             inputs = [value_of(text) for text in message.input if not text.startswith("^")]
             outputs_by_node[message.name] = self.convert(message, inputs)
         return [value_of(function.ret[arg.name]) for arg in signature.output_arg]
 
+    def _live(self, function: Any) -> list[Any]:
+        """The nodes that results depend on. State that changes is left out where no result reads it."""
+        needed = {text.split(":")[0] for text in function.ret.values()}
+        live: list[Any] = []
+        for message in reversed(function.node_def):
+            if message.name in needed:
+                live.append(message)
+                needed.update(text.split(":")[0] for text in message.input if not text.startswith("^"))
+        for message in function.node_def:
+            resources = {text.split(":")[0] for text in message.input} & needed
+            if resources and self._changes_state(message):
+                raise UnimplementedError.of(
+                    f"{self.where}: node '{message.name}' ({message.op}) changes a variable that results depend on, "
+                    "which cannot be written as ONNX: its models have no state"
+                )
+        return live[::-1]
+
+    def _changes_state(self, message: Any) -> bool:
+        """Whether a node, or a function that it calls, assigns to a variable or changes a table."""
+        if message.op in _UPDATES:
+            return True
+        called = [self.library.get(value.func.name) for value in message.attr.values()]
+        called += [self.library.get(f.name) for value in message.attr.values() for f in value.list.func]
+        return any(self._changes_state(node) for function in called if function for node in function.node_def)
+
     def convert(self, message: Any, inputs: list[Any]) -> list[Any]:
         """Writes one node of TensorFlow; gives the names of its outputs."""
+        folded = self._folded(message, inputs)
+        if folded is not None:
+            return folded
         rule = rule_by_op.get(message.op)
         if rule is None:
             raise UnimplementedError.of(
                 f"{self.where}: node '{message.name}' ({message.op}) cannot be written as ONNX: there is no rule for it"
             )
+        if message.op not in _COMPLEX and any(as_dtype(a.type).is_complex for a in message.attr.values() if a.type):
+            raise Node(self, message, inputs).refused("complex numbers")
         found = rule(Node(self, message, inputs))
         return list(found) if isinstance(found, list | tuple) else [found]
+
+    def _folded(self, message: Any, inputs: list[Any]) -> list[Any] | None:
+        """The outputs of a node whose inputs are all constants, as constants; None if it must be written."""
+        definition = find_op_def(message.op)
+        known = [self.constant_by_name[x] for x in inputs if isinstance(x, str) and x in self.constant_by_name]
+        if definition is None or not known or len(known) < len(inputs) or any(x.dtype.kind == "c" for x in known):
+            return None
+        if definition.stateful or message.op in _UNFOLDED or not has_raw_operation(message.op):
+            return None
+        attributes = definition.complete({key: python_value(value) for key, value in message.attr.items()})
+        rest = iter(known)
+        given: dict[str, Any] = {}
+        for argument in definition.inputs:
+            values = [next(rest) for _ in range(argument.size(attributes))]
+            given[argument.python_name] = values if argument.is_list else values[0]
+        for key, attribute in definition.attributes.items():
+            if key not in definition.inferred():
+                given[attribute.python_name] = attributes[key]
+        with running_at_once():
+            found = find_raw_operation(message.op)(**given)
+        results = list(found) if isinstance(found, list | tuple) else [found]
+        return [self.constant(np.asarray(y.numpy()), hint=message.name) for y in results]
 
 
 def _offset(node: Any, output: str) -> int:
     """How many outputs of a node stand before the one of this name, for operations with several."""
-    order = {"TopKV2": ("values", "indices")}.get(node.op, ())
-    return order.index(output) if output in order else 0
+    definition, before = find_op_def(node.op), 0
+    for argument in definition.outputs if definition is not None else ():
+        if argument.name == output:
+            break
+        before += argument.size({key: python_value(value) for key, value in node.attr.items()})
+    return before
 
 
 class Node:

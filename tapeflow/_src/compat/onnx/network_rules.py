@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src.compat.onnx.graph_builder import Builder, Node, converts
 
-_TO_FIRST, _TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]  # NHWC to NCHW, and back
-
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _windows(n: Node, size: list[int] | None = None) -> dict[str, Any]:
-    """Strides, dilations and padding as ONNX has them; only NHWC is written by Tapeflow."""
-    if _text(n.attribute("data_format", "NHWC")) != "NHWC":
+def _windows(n: Node, has_dilations: bool = True) -> dict[str, Any]:
+    """Strides, dilations and padding as ONNX has them; only channels last are written by Tapeflow."""
+    if _text(n.attribute("data_format", "NHWC")) not in ("NHWC", "NDHWC"):
         raise n.refused("channels first")
-    found: dict[str, Any] = {"strides": n.attribute("strides")[1:3]}
-    if size is None:
-        found["dilations"] = (n.attribute("dilations") or [1] * 4)[1:3]
+    found: dict[str, Any] = {"strides": n.attribute("strides")[1:-1]}
+    if has_dilations:
+        found["dilations"] = n.attribute("dilations", [1] * 5)[1 : len(found["strides"]) + 1]
     padding = _text(n.attribute("padding"))
     if padding == "EXPLICIT":
-        pairs = n.attribute("explicit_paddings")[2:6]
-        found["pads"] = [pairs[0], pairs[2], pairs[1], pairs[3]]
+        pairs = n.attribute("explicit_paddings")[2:-2]
+        found["pads"] = [*pairs[::2], *pairs[1::2]]
     else:
         found["auto_pad"] = "SAME_UPPER" if padding == "SAME" else "VALID"
     return found
 
 
-def _first(b: Builder, x: str) -> str:
-    return str(b.add("Transpose", x, perm=_TO_FIRST))
+def _first(b: Builder, x: str, rank: int = 4) -> str:
+    """Channels last become channels first."""
+    return str(b.add("Transpose", x, perm=[0, rank - 1, *range(1, rank - 1)]))
 
 
-def _last(b: Builder, x: str) -> str:
-    return str(b.add("Transpose", x, perm=_TO_LAST))
+def _last(b: Builder, x: str, rank: int = 4) -> str:
+    return str(b.add("Transpose", x, perm=[0, *range(2, rank), 1]))
 
 
-@converts("Conv2D")
+def _filters(b: Builder, filters: str, rank: int) -> str:
+    """Filters (..., inputs, outputs) become (outputs, inputs, ...)."""
+    return str(b.add("Transpose", filters, perm=[rank - 1, rank - 2, *range(rank - 2)]))
+
+
+@converts("Conv2D", "Conv3D")
 def _conv(n: Node) -> Any:
-    b = n.b
-    filters = b.add("Transpose", n[1], perm=[3, 2, 0, 1])
-    return _last(b, b.add("Conv", _first(b, n[0]), filters, **_windows(n)))
+    b, rank = n.b, len(n.attribute("strides"))
+    options = {**_windows(n), "group": n.attribute("_groups", 1)}
+    return _last(b, b.add("Conv", _first(b, n[0], rank), _filters(b, n[1], rank), **options), rank)
 
 
 @converts("DepthwiseConv2dNative")
@@ -58,25 +63,100 @@ def _depthwise(n: Node) -> Any:
     return _last(b, b.add("Conv", _first(b, n[0]), filters, group=channels, **_windows(n)))
 
 
-@converts("Conv2DBackpropInput")
+@converts("Conv2DBackpropInput", "Conv3DBackpropInputV2")
 def _transposed_conv(n: Node) -> Any:
-    b, sizes = n.b, n.known(0)
-    filters = b.add("Transpose", n[1], perm=[3, 2, 0, 1])
+    b, rank, sizes, filters = n.b, len(n.attribute("strides")), n.known(0), n.known(1)
     options = _windows(n)
-    found = b.add("ConvTranspose", _first(b, n[2]), filters, **options)
-    if sizes is not None:
-        return _last(b, found)
-    # The result may be larger than what was asked for by less than a stride: it is cut to the size.
-    wanted = n.ints64(0)
-    hw = b.add("Slice", wanted, b.ints([1]), b.ints([3]), b.ints([0]))
-    return b.add("Slice", _last(b, found), b.ints([0, 0]), hw, b.ints([1, 2]))
+    if options.pop("auto_pad", "") == "SAME_UPPER":
+        if filters is None:
+            raise n.refused("filters that are computed")
+        options |= _transposed_padding(filters.shape, sizes, options)
+    found = _last(b, b.add("ConvTranspose", _first(b, n[2], rank), _filters(b, n[1], rank), **options), rank)
+    if "pads" not in options and sizes is not None:
+        return _filled_to(b, found, b.ints(sizes), rank)
+    # The result may differ from what was asked for by less than a stride.
+    return _filled_to(b, found, n.ints64(0), rank)
 
 
-@converts("MaxPool", "AvgPool")
+def _transposed_padding(shape: Any, sizes: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What TensorFlow's padding SAME takes away in front and behind."""
+    before, after, more = [], [], []
+    for i, (stride, dilation) in enumerate(zip(options["strides"], options["dilations"])):
+        extent = (shape[i] - 1) * dilation + 1
+        # A size that is computed is taken for a multiple of the stride.
+        size = stride if sizes is None else int(sizes[i + 1])
+        steps = -(-size // stride)
+        total = max((steps - 1) * stride + extent - size, 0)
+        before.append(total // 2)
+        after.append(total - total // 2)
+        more.append(max(size - (steps - 1) * stride - extent, 0))
+    return {"pads": before + after, "output_padding": more}
+
+
+def _filled_to(b: Builder, y: str, sizes: str, rank: int) -> str:
+    """The result with the size that was asked for: zeros are added or elements are cut behind."""
+    spatial = [b.ints([1]), b.ints([rank - 1]), b.ints([0])]
+    wanted = b.add("Slice", sizes, *spatial)
+    missing = b.add("Sub", wanted, b.add("Slice", b.add("Shape", y), *spatial))
+    zeros = b.ints([0] * (rank + 1))
+    pads = b.add("Concat", zeros, b.add("Max", missing, b.ints([0])), b.ints([0]), axis=0)
+    axes = b.ints(list(range(1, rank - 1)))
+    return str(b.add("Slice", b.add("Pad", y, pads), b.ints([0] * (rank - 2)), wanted, axes))
+
+
+@converts("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D")
 def _pool(n: Node) -> Any:
-    b, size = n.b, n.attribute("ksize")[1:3]
-    op = "MaxPool" if n.op == "MaxPool" else "AveragePool"
-    return _last(b, b.add(op, _first(b, n[0]), kernel_shape=size, **_windows(n, size)))
+    b, size = n.b, n.attribute("ksize")[1:-1]
+    op, rank = "MaxPool" if n.op.startswith("Max") else "AveragePool", len(size) + 2
+    return _last(b, b.add(op, _first(b, n[0], rank), kernel_shape=size, **_windows(n, False)), rank)
+
+
+@converts("SpaceToBatchND")
+def _space_to_batch(n: Node) -> Any:
+    """Blocks of the spatial dimensions move into the batch."""
+    b, blocks = n.b, [int(size) for size in n.required(1, "blocks")]
+    count = len(blocks)
+    pairs = b.add("Transpose", n.ints64(2), perm=[1, 0])
+    halves = [b.add("Reshape", b.add("Gather", pairs, b.ints(i), axis=0), b.ints([-1])) for i in (0, 1)]
+    axes = b.ints(list(range(1, count + 1)))
+    x = b.add("Pad", n[0], b.add("Concat", *halves, axis=0), "", axes)
+    batch, sizes, rest = _parts(b, x, count)
+    each = b.add("Div", sizes, b.ints(blocks))
+    dims = [batch]
+    for i in range(count):
+        dims += [b.add("Gather", each, b.ints([i]), axis=0), b.ints([blocks[i]])]
+    x = b.add("Reshape", x, b.add("Concat", *dims, b.ints([-1]), axis=0))
+    perm = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), 2 * count + 1]
+    x = b.add("Transpose", x, perm=perm)
+    many = b.add("Mul", batch, b.ints([math.prod(blocks)]))
+    return b.add("Reshape", x, b.add("Concat", many, each, rest, axis=0))
+
+
+@converts("BatchToSpaceND")
+def _batch_to_space(n: Node) -> Any:
+    """Blocks move from the batch back, and what was added is cut."""
+    b, blocks = n.b, [int(size) for size in n.required(1, "blocks")]
+    count = len(blocks)
+    batch, sizes, rest = _parts(b, n[0], count)
+    few = b.add("Div", batch, b.ints([math.prod(blocks)]))
+    x = b.add("Reshape", n[0], b.add("Concat", b.ints(blocks), few, sizes, b.ints([-1]), axis=0))
+    perm = [count]
+    for i in range(count):
+        perm += [count + 1 + i, i]
+    x = b.add("Transpose", x, perm=[*perm, 2 * count + 1])
+    whole = b.add("Mul", sizes, b.ints(blocks))
+    x = b.add("Reshape", x, b.add("Concat", few, whole, rest, axis=0))
+    cuts = n.ints64(2)
+    starts, behind = (b.add("Gather", cuts, b.ints(i), axis=1) for i in (0, 1))
+    return b.add("Slice", x, starts, b.add("Sub", whole, behind), b.ints(list(range(1, count + 1))))
+
+
+def _parts(b: Builder, x: str, count: int) -> tuple[str, str, str]:
+    """The batch, `count` sizes, and the other dimensions of a tensor."""
+    shape = b.add("Shape", x)
+    bounds = [(0, 1), (1, count + 1), (count + 1, 2**40)]
+    batch, sizes, rest = (b.add("Slice", shape, b.ints([i]), b.ints([j]), b.ints([0])) for i, j in bounds)
+    return batch, sizes, rest
 
 
 @converts("BiasAdd")

@@ -133,6 +133,36 @@ def _cast(n: Node) -> Any:
     return n[0] if source == target else n.b.add("Cast", n[0], to=n.b.onnx_dtype(target))
 
 
+@converts("IsFinite")
+def _is_finite(n: Node) -> Any:
+    return n.b.add("Not", n.b.add("Or", n.b.add("IsNaN", n[0]), n.b.add("IsInf", n[0])))
+
+
+@converts("LowerBound", "UpperBound")
+def _bound(n: Node) -> Any:
+    """How many of the sorted numbers of a row stand before each value."""
+    b = n.b
+    rows, values = b.add("Unsqueeze", n[0], b.ints([1])), b.add("Unsqueeze", n[1], b.ints([2]))
+    before = b.add("Less" if n.op == "LowerBound" else "LessOrEqual", rows, values)
+    dtype = n.dtype("out_type")
+    number = b.add("Cast", before, to=b.onnx.TensorProto.INT32)
+    return b.add("Cast", b.add("ReduceSum", number, b.ints([2]), keepdims=0), to=b.onnx_dtype(dtype))
+
+
+@converts("DenseBincount")
+def _bincount(n: Node) -> Any:
+    """Numbers of each row, or of a vector, counted by one-hot rows; those outside are not counted."""
+    b, dtype = n.b, n.dtype()
+    known = n.known(2)
+    if known is None or known.size:
+        raise n.refused("weights")
+    size = b.add("Reshape", n.ints64(1), b.ints([1]))
+    bins = b.add("Range", b.ints(0), b.add("Squeeze", size), b.ints(1))
+    found = b.add("Equal", b.add("Unsqueeze", b.add("Cast", n[0], to=b.onnx.TensorProto.INT64), b.ints([-1])), bins)
+    op = "ReduceMax" if n.attribute("binary_output", False) else "ReduceSum"
+    return b.add(op, b.add("Cast", found, to=b.onnx_dtype(dtype)), b.ints([-2]), keepdims=0)
+
+
 @converts("ZerosLike", "OnesLike")
 def _like(n: Node) -> Any:
     return n.b.add("Expand", _scalar(n, 0 if n.op == "ZerosLike" else 1), n.b.add("Shape", n[0]))
@@ -381,27 +411,27 @@ def _slice(n: Node) -> Any:
     if masks["ellipsis"] or masks["new_axis"]:
         return _general_slice(n, masks, strides)
     count, b = len(strides), n.b
-    far = 2**40
-    begin, end = n.known(1), n.known(2)
-    if begin is not None and end is not None:
-        starts, ends = begin.tolist(), end.tolist()
-        for i in range(count):
-            bit = 1 << i
-            if masks["shrink_axis"] & bit:
-                ends[i] = starts[i] + 1 if starts[i] != -1 else far
-                continue
-            if masks["begin"] & bit:
-                starts[i] = 0 if strides[i] > 0 else far
-            if masks["end"] & bit:
-                ends[i] = far if strides[i] > 0 else -far
-        names = b.ints(starts), b.ints(ends)
-    else:
-        if masks["begin"] or masks["end"] or any(s != 1 for s in strides):
-            raise n.refused("bounds that are computed")
-        names = n.ints64(1), n.ints64(2)
+    if not count:
+        return n[0]
+    marked = {k: [bool(mask >> i & 1) for i in range(count)] for k, mask in masks.items()}
+    far = [2**40 if stride > 0 else -(2**40) for stride in strides]
+    starts = _chosen(b, marked["begin"], b.ints([0 if stride > 0 else 2**40 for stride in strides]), n.ints64(1))
+    ends = _chosen(b, marked["end"], b.ints(far), n.ints64(2))
+    one = b.add("Add", starts, b.ints([1]))
+    behind = b.add("Where", b.add("Equal", one, b.ints([0])), b.ints([2**40]), one)
+    names = starts, _chosen(b, marked["shrink_axis"], behind, ends)
+    # A single element is taken with any stride.
+    strides = [1 if gone else stride for gone, stride in zip(marked["shrink_axis"], strides)]
     found = b.add("Slice", n[0], *names, b.ints(list(range(count))), b.ints(strides))
     gone = [i for i in range(count) if masks["shrink_axis"] & 1 << i]
     return b.add("Squeeze", found, b.ints(gone)) if gone else found
+
+
+def _chosen(b: Builder, marked: list[bool], this: str, other: str) -> str:
+    """This where it is marked, the other elsewhere."""
+    if not any(marked):
+        return other
+    return this if all(marked) else str(b.add("Where", b.constant(marked, bool), this, other))
 
 
 def _general_slice(n: Node, masks: dict[str, int], strides: list[int]) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src.compat.graph_def.attributes import attribute_message
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 
@@ -66,8 +67,17 @@ def _refuse_explicit(n: ExportedNode, w: Window) -> None:
 def _conv(n: ExportedNode) -> Any:
     e, w = n.e, Window(n, 0, False)
     _refuse_explicit(n, w)
-    y = e.one(f"Conv{w.dims()}", w.widened(e, n[0]), w.widened(e, n[1], 0), **conv_attributes(w))
-    return w.narrowed(e, y)
+    inputs = w.widened(e, n[0]), w.widened(e, n[1], 0)
+    return w.narrowed(e, e.one(f"Conv{w.dims()}", *inputs, **conv_attributes(w), **_groups(n)))
+
+
+def _groups(n: ExportedNode) -> dict[str, Any]:
+    """How many groups of channels a convolution has, for formats that do not take it from the shapes."""
+    x, filters = n.shape(0), n.shape(1)
+    channels, taken = (None, None) if x.rank is None or filters.rank is None else (x[-1], filters[-2])
+    if channels is None or not taken or channels == taken:
+        return {}
+    return {"_groups": attribute_message("int", channels // taken)}
 
 
 @writes("ConvBackpropInput")
