@@ -80,3 +80,21 @@ def test_own_models_in_a_session(tmp_path):
     module.f = tf.function(lambda x: module.b * x + module.a, input_signature=[tf.TensorSpec([], name="x")])
     tf.saved_model.save(module, tmp_path)
     assert run_in_session(tmp_path, {"x": 2.0})["output_0"] == [21.0]
+
+
+def test_variables_loaded_in_a_graph_belong_to_its_sessions(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable([1.0, 2.0])
+    module.double = tf.function(lambda: 2.0 * module.v, input_signature=[])
+    tf.saved_model.save(module, str(tmp_path))
+    with tf.Graph().as_default():
+        loaded = tf.saved_model.load(str(tmp_path))
+        assert tf.compat.v1.global_variables() == [loaded.v]
+        doubled, change = loaded.double(), loaded.v.assign_add([1.0, 1.0])
+        for _ in range(2):
+            with tf.compat.v1.Session() as session:
+                with pytest.raises(tf.errors.FailedPreconditionError):
+                    session.run(doubled)
+                session.run(loaded.v.initializer)
+                session.run(change)
+                np.testing.assert_array_equal(session.run(doubled), [4.0, 6.0])

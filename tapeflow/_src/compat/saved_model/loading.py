@@ -13,7 +13,7 @@ from tapeflow._src.compat.saved_model import dataset_nodes, dataset_stages  # no
 from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
 from tapeflow._src.compat.saved_model.revived_types import revive
 from tapeflow._src.function.concrete import ConcreteFunction
-from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.function.trace import init_scope, running_at_once
 from tapeflow._src.io.protos.tensor_messages import shape_of, tensor_of
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -119,6 +119,7 @@ class Loader:
         self._resources: dict[str, Any] = {}
         self._library = FunctionLibrary(self._graph_def.library, f"SavedModel {folder}")
         self._made: dict[int, Any] = {}
+        self._graph: Any = None  # the graph of TensorFlow 1 that the variables belong to
         self._trace_by_name: dict[str, RestoredTrace] = {}
         self._bundle, self._checkpoint = self._open_checkpoint()
 
@@ -135,6 +136,8 @@ class Loader:
 
     def _load(self) -> Any:
         self._check_operations()
+        with init_scope():
+            self._graph = _core.current_graph()
         with running_at_once():
             for number, node in enumerate(self._nodes):
                 if node.WhichOneof("kind") in ("variable", "constant", "asset"):
@@ -213,7 +216,11 @@ class Loader:
         saved = node.variable
         dtype, shape = as_dtype(saved.dtype).base_dtype, shape_of(saved.shape)
         value = self._value(number, node)
-        return Variable(value, trainable=saved.trainable, name=saved.name or "Variable", dtype=dtype, shape=shape)
+        before = _core.swap_stage(self._graph)  # a variable of a graph of TensorFlow 1 belongs to its sessions
+        try:
+            return Variable(value, trainable=saved.trainable, name=saved.name or "Variable", dtype=dtype, shape=shape)
+        finally:
+            _core.swap_stage(before)
 
     def _value(self, number: int, node: Any) -> Any:
         """The value of a variable in the checkpoint."""
