@@ -367,3 +367,36 @@ def test_specs_of_operators_of_unknown_rank():
         operator = L.LinearOperatorFullMatrix(tf.compat.v1.placeholder(tf.float64))
     spec = operator.adjoint()._type_spec  # outside of the graph
     assert spec._serialize()[0]["operator"]._serialize()[0] == {"matrix": tf.TensorSpec(None, tf.float64)}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows, batch, scale: L.LinearOperatorIdentity(rows, batch_shape=batch),
+        lambda rows, batch, scale: L.LinearOperatorScaledIdentity(rows, scale),
+        lambda rows, batch, scale: L.LinearOperatorZeros(rows, batch_shape=batch),
+        lambda rows, batch, scale: L.LinearOperatorZeros(rows, 2, batch_shape=batch, is_square=False),
+    ],
+)
+def test_sizes_that_are_tensors_of_a_function(make):
+    @tf.function(
+        input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.int32), tf.TensorSpec(None, tf.float32)]
+    )
+    def traced(rows, batch, scale):
+        operator = make(rows, batch, scale)
+        return operator.to_dense(), operator.shape_tensor(), operator.trace()
+
+    arguments = tf.constant(3), tf.constant([2]), tf.constant([2.0, 5.0])
+    eager = make(*arguments)
+    dense, shape, trace = traced(*arguments)
+    np.testing.assert_array_equal(dense, eager.to_dense())
+    np.testing.assert_array_equal(shape, eager.shape_tensor())
+    np.testing.assert_array_equal(trace, eager.trace())
+
+
+def test_sizes_of_graphs_are_checked_while_they_are_built():
+    with tf.Graph().as_default():
+        with pytest.raises(TypeError, match=r"num_rows.* must be integer"):
+            L.LinearOperatorIdentity(tf.compat.v1.placeholder(tf.float32, []))
+        with pytest.raises(ValueError, match=r"batch_shape.* must be a 1-D"):
+            L.LinearOperatorIdentity(2, tf.compat.v1.placeholder(tf.int32, []))

@@ -415,7 +415,7 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     # ---- what subclasses may know better
 
-    def _shape(self) -> list[int]:
+    def _shape(self) -> Any:
         raise NotImplementedError("_shape is not implemented.")
 
     def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:

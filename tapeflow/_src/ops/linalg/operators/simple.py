@@ -23,7 +23,7 @@ from tapeflow._src.ops.linalg.operators.operator import (
     keep_parameter,
     with_batch,
 )
-from tapeflow._src.ops.linalg.operators.sizes import checked_batch_shape, checked_size
+from tapeflow._src.ops.linalg.operators.sizes import checked_batch_shape, checked_size, static_shape
 from tapeflow._src.ops.linalg.products import adjoint as adjoint_matrix
 from tapeflow._src.types.dtypes import as_dtype, float32
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -140,15 +140,11 @@ class LinearOperatorDiag(LinearOperator):
 class _Uniform(LinearOperator):
     """What the identity and its multiples share: a size, a batch shape, and nothing on other diagonals."""
 
-    _num_rows: int
-    _batch: list[int]
+    _num_rows: Any
+    _batch: Any
 
-    def _set_size(self, num_rows: Any, batch_shape: Any) -> None:
-        self._num_rows = checked_size("num_rows", num_rows)
-        self._batch = checked_batch_shape(batch_shape)
-
-    def _shape(self) -> list[int]:
-        return [*self._batch, self._num_rows, self._num_rows]
+    def _shape(self) -> Any:
+        return static_shape(self._batch, self._num_rows, self._num_rows)
 
 
 @public("linalg.LinearOperatorIdentity")
@@ -183,7 +179,8 @@ class LinearOperatorIdentity(_Uniform):
         ):
             if not hint:
                 raise ValueError(f"An identity operator is always {word}.")
-        self._set_size(num_rows, batch_shape)
+        self._num_rows = checked_size("num_rows", num_rows)
+        self._batch = checked_batch_shape(batch_shape)
         parameters = {"num_rows": num_rows, "batch_shape": batch_shape, "dtype": dtype}
         super().__init__(dtype or float32, None, True, True, True, True, name, parameters)
 
@@ -266,10 +263,14 @@ class LinearOperatorScaledIdentity(_Uniform):
             if is_self_adjoint is False:
                 raise ValueError("A real scaled identity operator is always self adjoint.")
             is_self_adjoint = True
-        self._set_size(num_rows, self._multiplier.shape.as_list())
+        self._num_rows = checked_size("num_rows", num_rows)
         parameters = {"num_rows": num_rows, "multiplier": multiplier}
         dtype = self._multiplier.dtype
         super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, parameters)
+
+    @property
+    def _batch(self) -> Any:
+        return self._multiplier.shape.as_list()
 
     @property
     def multiplier(self) -> Any:
@@ -372,7 +373,8 @@ class LinearOperatorZeros(LinearOperator):
         self._num_rows = checked_size("num_rows", num_rows)
         self._num_columns = self._num_rows if num_columns is None else checked_size("num_columns", num_columns)
         self._batch = checked_batch_shape(batch_shape)
-        square = self._num_rows == self._num_columns
+        known = not _core.is_symbolic(self._num_rows) and not _core.is_symbolic(self._num_columns)
+        square = self._num_rows == self._num_columns if known else num_columns is None or bool(is_square)
         if is_self_adjoint is False and square:
             raise ValueError("A zero operator is always self adjoint.")
         if is_non_singular:
@@ -382,8 +384,8 @@ class LinearOperatorZeros(LinearOperator):
         parameters = {"num_rows": num_rows, "num_columns": num_columns, "batch_shape": batch_shape, "dtype": dtype}
         super().__init__(dtype or float32, None, False, square, False, square, name, parameters)
 
-    def _shape(self) -> list[int]:
-        return [*self._batch, self._num_rows, self._num_columns]
+    def _shape(self) -> Any:
+        return static_shape(self._batch, self._num_rows, self._num_columns)
 
     def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Tensor:
         batch = broadcast_batch(self._batch, x.shape[:-2])

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.types.tensor_shape import TensorShape
 
 
-def checked_size(name: str, size: Any) -> int:
-    """A number of rows or columns, as an integer."""
+def checked_size(name: str, size: Any) -> Any:
+    """A number of rows or columns, as an integer; a tensor of a graph whose value is unknown stays one."""
+    if _core.is_symbolic(size):
+        return _checked_tensor(name, size, 0, checked_size)
     number = np.asarray(size)
     if number.dtype.kind not in "iu":
         raise TypeError(f"Argument `{name}` must be integer type. Found: {size!r}")
@@ -22,10 +25,12 @@ def checked_size(name: str, size: Any) -> int:
     return int(number)
 
 
-def checked_batch_shape(batch_shape: Any) -> list[int]:
-    """A batch shape as a list; of None, the empty one."""
+def checked_batch_shape(batch_shape: Any) -> Any:
+    """A batch shape as a list; of None, the empty one; a tensor of a graph whose value is unknown stays one."""
     if batch_shape is None:
         return []
+    if _core.is_symbolic(batch_shape):
+        return _checked_tensor("batch_shape", batch_shape, 1, lambda _, known: checked_batch_shape(known))
     if isinstance(batch_shape, TensorShape):
         batch_shape = batch_shape.as_list()
     sizes = np.asarray(batch_shape)
@@ -36,6 +41,24 @@ def checked_batch_shape(batch_shape: Any) -> list[int]:
     if (sizes < 0).any():
         raise ValueError(f"Argument `batch_shape` must be non-negative. Found: {batch_shape!r}")
     return [int(d) for d in sizes]
+
+
+def _checked_tensor(name: str, given: Any, rank: int, check: Callable[[str, Any], Any]) -> Any:
+    if not given.dtype.is_integer:
+        raise TypeError(f"Argument `{name}` must be integer type. Found: {given!r}")
+    if given.shape.rank not in (None, rank):
+        raise ValueError(f"Argument `{name}` must be a {rank}-D Tensor. Found: {given!r}")
+    known = _core.known_value(given)
+    return given if known is None else check(name, known)
+
+
+def static_shape(batch: Any, *sizes: Any) -> Any:
+    """The shape as far as it is known while tracing, from sizes that may be tensors of a graph; None without a rank."""
+    if _core.is_symbolic(batch):
+        if not batch.shape.is_fully_defined():
+            return None
+        batch = [None] * batch.shape[0]
+    return [*batch, *(None if _core.is_symbolic(size) else size for size in sizes)]
 
 
 def joined_size(join: Callable[[list[int]], int], sizes: list[Any]) -> Any:
