@@ -86,3 +86,20 @@ def test_functions_that_are_nested_too_deeply_are_named():
         function(tf.constant(1.0))
     with pytest.raises(RecursionError):
         function(tf.constant([1.0]))
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (tf.signal.fft, [1.0]),
+        (tf.strings.length, [1]),
+        (lambda x: tf.one_hot(x, 3), [1.0]),
+        (tf.math.invert_permutation, [0.0]),
+        (lambda x: tf.strings.substr("text", x, 1), 0.0),
+    ],
+)
+def test_dtypes_that_are_not_allowed_are_type_errors_while_tracing(function, given):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not in the list of allowed values"):
+        function(tf.constant(given))
+    with pytest.raises(TypeError, match=r"has DataType .* not in list of allowed values"):
+        tf.function(function)(tf.constant(given))

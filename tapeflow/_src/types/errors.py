@@ -104,6 +104,19 @@ class InvalidArgumentWhileTracingError(InvalidArgumentError, ValueError):
     """An operation refused its arguments while a graph was built, where TensorFlow raises a ValueError."""
 
 
+def refused_dtype(who: str, argument: str, attr: str, dtype: Any, allowed: str) -> Exception:
+    """What is raised for an argument of a wrong dtype: as in TensorFlow, a TypeError while a graph is built."""
+    if _core.is_tracing():
+        return TypeError(
+            f"{who}: Value passed to parameter '{argument}' has DataType {dtype.name} not in list of allowed values: "
+            f"{allowed}"
+        )
+    return InvalidArgumentError.of(
+        f"{who}: Value for attr '{attr}' of {dtype.name} is not in the list of allowed values: {allowed}; "
+        f"argument '{argument}' has dtype {dtype.name}"
+    )
+
+
 @public("errors.DeadlineExceededError", "compat.v1.errors.DeadlineExceededError")
 class DeadlineExceededError(_StatusError):
     """The time limit passed before the operation was done."""

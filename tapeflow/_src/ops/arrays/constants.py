@@ -14,7 +14,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
 
 
@@ -481,10 +481,7 @@ def one_hot(
         raise TypeError(f"one_hot: dtype {on.dtype} of on_value does not match dtype parameter {as_dtype(dtype)}")
     indices = convert_to_tensor(indices, dtype_hint=int32)
     if not indices.dtype.is_integer:
-        raise _invalid(
-            f"one_hot: Value for attr 'TI' of {indices.dtype.name} is not in the list of allowed values: uint8, int8, "
-            "int32, int64; indices must be integers, got float"
-        )
+        raise refused_dtype("one_hot", "indices", "TI", indices.dtype, "uint8, int8, int32, int64")
     rank = indices.shape.rank
     if rank is None and axis in (None, -1):
         hit = primitives.Equal(primitives.ExpandDims(indices, -1), cast(_counted(depth), indices.dtype))

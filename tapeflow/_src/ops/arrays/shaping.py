@@ -19,7 +19,7 @@ from tapeflow._src.ops.arrays.indexing import gather as gather
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.arrays.indexing import where as where
 from tapeflow._src.types.dtypes import as_dtype, int32, int64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape, shape_text
 from tapeflow._src.types.tensor_spec import CompositeTensor
@@ -457,10 +457,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(x)
     if x.dtype not in (int32, int64):
-        raise InvalidArgumentError.of(
-            f"invert_permutation: Value for attr 'T' of {x.dtype.name} is not in the list of allowed values: int32, "
-            "int64",
-        )
+        raise refused_dtype("invert_permutation", "x", "T", x.dtype, "int32, int64")
     if x.shape.rank != 1:
         raise InvalidArgumentError.of(f"invert_permutation: invert_permutation expects a 1D vector; got {x.shape}")
     order, length = np.asarray(x), x.shape[0]

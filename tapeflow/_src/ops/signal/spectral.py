@@ -15,7 +15,7 @@ from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, ones_like
 from tapeflow._src.ops.arrays.constants import range as number_range
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.dtypes import complex64, complex128, float32, float64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
 
 
 def _paths(name: str, v1: bool = True) -> list[str]:
@@ -56,10 +56,7 @@ def _complex_input(x: Any, who: str) -> Any:
     given = convert_to_tensor(x)
     x = given if given.dtype.is_complex or given is x else convert_to_tensor(x, dtype_hint=complex64)
     if x.dtype not in (complex64, complex128):
-        raise InvalidArgumentError.of(
-            f"{who}: Value for attr 'Tcomplex' of {x.dtype.name} is not in the list of allowed values: complex64, "
-            "complex128",
-        )
+        raise refused_dtype(who, "input", "Tcomplex", x.dtype, "complex64, complex128")
     return x
 
 

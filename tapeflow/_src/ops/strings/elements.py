@@ -13,16 +13,14 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.dtypes import as_dtype
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import refused_dtype
 
 
 def string_tensor(x: Any) -> Any:
     """`x` as a tensor of strings; an error if it has another dtype."""
     tensor = convert_to_tensor(x, dtype=None if _core.is_tensor(x) else "string")
     if tensor.dtype.name != "string":
-        raise InvalidArgumentError.of(
-            f"strings: Value for attr 'T' of {tensor.dtype.name} is not in the list of allowed values: string",
-        )
+        raise refused_dtype("strings", "input", "T", tensor.dtype, "string")
     return tensor
 
 

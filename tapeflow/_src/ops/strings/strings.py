@@ -17,7 +17,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.elements import as_ragged, bytes_of, elements_of, map_bytes, string_tensor, tensor_from
 from tapeflow._src.types.dtypes import as_dtype, float32, int32, int64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
 
 
 def _lower_text(value: bytes) -> str:
@@ -96,10 +96,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     places, lengths = convert_to_tensor(pos), convert_to_tensor(len)
     for argument, given in (("pos", places), ("len", lengths)):
         if given.dtype not in (int32, int64):
-            raise InvalidArgumentError.of(
-                f"substr: Value for attr 'T' of {given.dtype.name} is not in the list of allowed values: int32, int64; "
-                f"argument '{argument}' has dtype {given.dtype.name}"
-            )
+            raise refused_dtype("substr", argument, "T", given.dtype, "int32, int64")
     if places.shape != lengths.shape:
         raise InvalidArgumentError.of(
             f"substr: pos and len should have the same shape, got: {places.shape.as_list()} vs. "
