@@ -92,3 +92,20 @@ def test_what_is_not_there():
     x, (h, c), _, vector = _given("gru")
     with pytest.raises(tf.errors.UnimplementedError, match="linear_input"):
         tf.raw_ops.CudnnRNN(input=x, input_h=h, input_c=c, params=vector, rnn_mode="gru", input_mode="skip_input")
+
+
+def test_the_shape_of_the_output_is_known_while_tracing():
+    def run(x):
+        count, steps = tf.shape(x)[0], tf.shape(x)[1]
+        state = tf.zeros([count, 1, 2])
+        return tf.raw_ops.CudnnRNNV3(
+            input=x,
+            input_h=state,
+            input_c=state,
+            params=tf.ones([4 * 2 * (3 + 2) + 16]),
+            sequence_lengths=tf.fill([count], steps),
+            time_major=False,
+        ).output
+
+    traced = tf.function(run).get_concrete_function(tf.TensorSpec([None, 5, 3]))
+    assert traced.structured_outputs.shape.as_list() == [None, 5, 2]

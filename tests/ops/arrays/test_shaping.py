@@ -89,6 +89,31 @@ def test_raw_operations_on_shapes_that_are_not_known():
     np.testing.assert_array_equal(turned(tf.constant([[1.0, 2.0], [3.0, 4.0]])), [[1, 2], [4, 3]])
 
 
+def test_constant_lengths_of_sequences_whose_size_is_not_known():
+    spec = tf.TensorSpec([None, None])
+    turned = tf.function(lambda x: tf.reverse_sequence(x, [20, 19], seq_axis=1, batch_axis=0), input_signature=[spec])
+    x = np.arange(40.0, dtype=np.float32).reshape(2, 20)
+    expected = [x[0, ::-1], [*x[1, 18::-1], x[1, 19]]]
+    np.testing.assert_array_equal(turned(x), expected)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        turned(x[:, :10])
+
+
+@pytest.mark.parametrize("lengths", [[4, 1], [-1, 1]])
+def test_lengths_of_sequences_that_do_not_fit(lengths):
+    x = tf.ones([2, 3])
+    turned = tf.function(lambda x, n: tf.reverse_sequence(x, n, seq_axis=1, batch_axis=0))
+    for turn in (turned, turned.python_function):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            turn(x, tf.constant(lengths))
+
+
+def test_reversed_sequences_keep_what_is_known_of_their_shape():
+    with tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [None, 3])
+        assert tf.reverse_sequence(x, tf.fill([tf.shape(x)[0]], 2), seq_axis=1, batch_axis=0).shape[1] == 3
+
+
 def test_raw_rules_of_complex_numbers():
     y, dy = tf.constant([1 + 2j]), tf.constant([3 - 1j])
     np.testing.assert_allclose(tf.raw_ops.SqrtGrad(y=y, dy=dy), [0.5 + 0.5j])

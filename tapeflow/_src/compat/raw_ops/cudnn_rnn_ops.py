@@ -66,7 +66,7 @@ def _one_direction(mode: str, x: Any, h: Any, c: Any, weights: Any, lengths: Any
     numbers = primitives.Range(0, steps, 1)
 
     def step(state: Any, item: Any) -> Any:
-        number, slice_ = item
+        slice_, number = item
         new_h, new_c = _step(mode, slice_, state[0], state[1], recurrent, bias)
         if lengths is not None:
             inside = primitives.ExpandDims(primitives.Less(number, lengths), 1)
@@ -74,7 +74,7 @@ def _one_direction(mode: str, x: Any, h: Any, c: Any, weights: Any, lengths: Any
             new_c = primitives.SelectV2(inside, new_c, state[1])
         return new_h, new_c
 
-    outputs, cells = scan(step, (numbers, projected), (h, c))
+    outputs, cells = scan(step, (projected, numbers), (h, c))
     last_h, last_c = outputs[-1], cells[-1]
     if lengths is not None:
         inside = primitives.Less(primitives.ExpandDims(numbers, 1), primitives.ExpandDims(lengths, 0))

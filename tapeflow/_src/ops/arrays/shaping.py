@@ -372,23 +372,29 @@ def reverse_sequence(
     batch_axis, seq_axis = batch_axis % rank, int(seq_axis) % rank
     if batch_axis == seq_axis:
         raise InvalidArgumentError.of(f"reverse_sequence: batch_dim == seq_dim == {seq_axis}")
-    count, length = x.shape[batch_axis], x.shape[seq_axis]
-    if lengths.shape.as_list() != [count]:
+    count = x.shape[batch_axis]
+    if not lengths.shape.is_compatible_with([count]):
         raise InvalidArgumentError.of(
             f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})",
         )
     lengths = cast(lengths, "int64")
-    highest, lowest = (r(lengths) if count else 0 for r in (primitives.Max, primitives.Min))
-    if highest > length or lowest < 0:
-        raise InvalidArgumentError.of(
-            f"reverse_sequence: seq_lens(i) > input.dims({seq_axis}) or negative; got {np.asarray(lengths)}"
-        )
-    places = np.arange(length)
+    length = cast(primitives.Shape(x)[seq_axis], "int64")
+    if count and not (_core.is_symbolic(lengths) or _core.is_symbolic(length)):
+        highest, lowest = (reduce(lengths) for reduce in (primitives.Max, primitives.Min))
+        if highest > length or lowest < 0:
+            raise InvalidArgumentError.of(
+                f"reverse_sequence: seq_lens(i) > input.dims({seq_axis}) or negative; got {np.asarray(lengths)}"
+            )
+    places = primitives.Range(cast(0, "int64"), length, cast(1, "int64"))
     lengths = primitives.ExpandDims(lengths, 1)
-    positions = primitives.SelectV2(primitives.Less(places, lengths), lengths - 1 - places, places)
+    kept = places + primitives.Minimum(lengths, cast(0, "int64")) * length  # no place at all of a negative length
+    positions = primitives.SelectV2(primitives.Less(places, lengths), lengths - 1 - places, kept)
     order = [batch_axis, seq_axis, *(i for i in builtins.range(rank) if i not in (batch_axis, seq_axis))]
     y = primitives.GatherV2(primitives.Transpose(x, order), positions, 1, 1)
-    return primitives.Transpose(y, [order.index(i) for i in builtins.range(rank)])
+    y = primitives.Transpose(y, [order.index(i) for i in builtins.range(rank)])
+    if _core.is_symbolic(y):
+        y.set_shape(x.shape)
+    return y
 
 
 @public("sequence_mask")
