@@ -78,6 +78,19 @@ inline constexpr struct : Keys {
 } reduction_params;  // of all reductions
 constexpr uint8_t kLeftOperand = 1, kRightOperand = 2;
 
+// For operations that move parts along one axis, as stacks and slices do: where the parts of the results come from.
+struct AxisMovement {
+  static constexpr int kNone = -1;
+  static constexpr int64_t kMostParts = 16;  // of a tensor; with more there is no movement
+  struct Source {
+    int input = kNone;  // none: zeros
+    int64_t part = 0;
+  };
+  int in_axis = kNone, out_axis = kNone;  // none: each input, or result, is one part
+  std::vector<std::vector<Source>> results = {};
+};
+using MovementRule = bool (*)(const Call&, AxisMovement&);
+
 // What a planner may know of an operation besides its kernel and rules. Every property is optional.
 struct PlanProperties {
   CostModel cost = {};
@@ -89,6 +102,7 @@ struct PlanProperties {
   uint8_t unit_operands = 0;                      // where ones make the result equal to the other operand
   bool graph_break = false;                       // calls Python: no plan can have it
   DTypes rounded_once = {};                       // of its floating inputs: computed in float32, and rounded once
+  MovementRule movement = nullptr;                // false: it moves more than few parts along one axis
 };
 
 // What is known of the elements of an integer result while tracing, before anything runs: sizes and axes come from

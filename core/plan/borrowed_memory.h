@@ -36,7 +36,7 @@ inline void bind(TensorBody* body, const Tensor& t) {
     body->buffer = from->buffer;
     body->data = const_cast<void*>(data);
   } else {
-    std::memcpy(body->small, data, sizeof body->small);
+    std::memcpy(body->small, data, t.bytes());
     body->data = body->small;
   }
 }

@@ -7,6 +7,7 @@
 namespace tapeflow::plan {
 
 void specialise(PlanIR&);
+void scalar_replacement(PlanIR&);
 void cse_and_views(PlanIR&);
 void chain_fusion(PlanIR&);
 void elementwise_fusion(PlanIR&);

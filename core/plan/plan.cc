@@ -17,7 +17,7 @@ void lend(PlanCode::Lent& lent, TensorBody* body, const Tensor& t) {
     body->buffer = &lent.own;
     body->data = const_cast<void*>(data);
   } else {
-    std::memcpy(body->small, data, sizeof body->small);
+    std::memcpy(body->small, data, t.bytes());
     body->data = body->small;
   }
 }

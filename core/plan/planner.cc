@@ -13,6 +13,7 @@ struct Pass {
 };
 constexpr Pass passes[] = {
     {"specialise", plan::specialise},
+    {"scalar-replacement", plan::scalar_replacement},
     {"cse-and-views", plan::cse_and_views},
     {"chain-fusion", plan::chain_fusion},
     {"elementwise-fusion", plan::elementwise_fusion},

@@ -1,6 +1,7 @@
 // Joining tensors and splitting them along one axis.
 #include <algorithm>
 
+#include "ops/arrays/slicing.h"
 #include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -85,9 +86,20 @@ void infer_concat_staged(Call& call) {
   call.returns(call.in[0].dtype(), shape);
 }
 
+bool movement_of_concat(const Call& call, AxisMovement& m) {
+  const int axis = m.in_axis = m.out_axis =
+      normalize_axis(call.name(), call.params[concat_params.axis], call.in[0].rank());
+  m.results.resize(1);
+  for (size_t k = 0; k < call.in.size(); ++k) {
+    if (call.in[k].dim(axis) > AxisMovement::kMostParts - std::ssize(m.results[0])) return false;
+    for (int64_t i = 0; i < call.in[k].dim(axis); ++i) m.results[0].push_back({int(k), i});
+  }
+  return true;
+}
+
 const Op& concat_entry = define(Op{
     .name = "ConcatV2",
-    .planning = {.cannot_fail = true},
+    .planning = {.cannot_fail = true, .movement = movement_of_concat},
     .arguments = {tensors("values", any_dtype).or_array(), integer(concat_params.axis)},
     .infer = infer_concat,
     .infer_staged = infer_concat_staged,
@@ -166,9 +178,21 @@ void infer_split(Call& call) {
   }
 }
 
+bool movement_of_split(const Call& call, AxisMovement& m) {
+  const int axis = m.in_axis = m.out_axis =
+      normalize_axis(call.name(), call.params[split_params.axis], call.in[0].rank());
+  if (call.in[0].dim(axis) > AxisMovement::kMostParts) return false;
+  int64_t next = 0;
+  for (int64_t n : call.params[split_params.size_splits]) {
+    auto& parts = m.results.emplace_back();
+    for (int64_t i = 0; i < n; ++i) parts.push_back({0, next++});
+  }
+  return next == call.in[0].dim(axis);
+}
+
 const Op& split_op = define(Op{
     .name = "SplitV",
-    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes, .movement = movement_of_split},
     .arguments = {tensor("value", any_dtype), ints(split_params.size_splits), integer(split_params.axis, 0)},
     .infer_staged = infer_split,
     .kernel =
@@ -213,9 +237,17 @@ const Op& split_op = define(Op{
 constexpr struct : Keys {
   Key<int64_t> axis = next("axis");
 } pack_params;
+bool movement_of_pack(const Call& call, AxisMovement& m) {
+  if (std::ssize(call.in) > AxisMovement::kMostParts) return false;
+  m.out_axis = normalize_axis(call.name(), call.params[pack_params.axis], call.in[0].rank() + 1);
+  m.results.resize(1);
+  for (size_t k = 0; k < call.in.size(); ++k) m.results[0].push_back({int(k), 0});
+  return true;
+}
+
 const Op& pack_op = define(Op{
     .name = "Pack",
-    .planning = {.cannot_fail = true},
+    .planning = {.cannot_fail = true, .movement = movement_of_pack},
     .arguments = {tensors("values", any_dtype).or_numbers(), integer(pack_params.axis, 0)},
     .infer =
         [](Call& call) {
@@ -298,9 +330,17 @@ array([[1, 2],
 constexpr struct : Keys {
   Key<int64_t> num = next("num"), axis = next("axis");
 } unpack_params;
+bool movement_of_unpack(const Call& call, AxisMovement& m) {
+  m.in_axis = normalize_axis(call.name(), call.params[unpack_params.axis], call.in[0].rank());
+  const int64_t n = call.in[0].dim(m.in_axis);
+  if (n > AxisMovement::kMostParts) return false;
+  for (int64_t i = 0; i < n; ++i) m.results.push_back({{0, i}});
+  return true;
+}
+
 const Op& unpack_op = define(Op{
     .name = "Unpack",
-    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes, .movement = movement_of_unpack},
     .arguments = {tensor("value", any_dtype), integer(unpack_params.num, -1), integer(unpack_params.axis, 0)},
     .infer_staged =
         [](Call& call) {
@@ -359,8 +399,40 @@ const Op& unpack_op = define(Op{
     .returns_list = true,
 });
 
+// The parts of x along an axis, copied to where a plan wants them.
+void copy_parts(Call& call, int64_t given_axis) {
+  const Tensor& x = call.in[0];
+  const int axis = normalize_axis(call.name(), given_axis, x.rank());
+  const int64_t outer = x.shape().elements(0, axis), row = x.shape().elements(axis, x.rank());
+  int64_t at = 0;
+  for (const Tensor& y : call.out) {
+    const int64_t length = outer == 0 ? 0 : y.size() / outer;
+    copy_rows(x.dtype(), offset(x.raw(), at, size_of(x.dtype())), row, y.mutable_raw(), length, length, outer);
+    at += length;
+  }
+}
+const Op& split_copy_op = define_inner(Op{
+    .name = "SplitCopy",
+    .planning = {.cannot_fail = true},
+    .arguments = {tensor("value", any_dtype), ints(split_params.size_splits), integer(split_params.axis, 0)},
+    .kernel = [](Call& call) { copy_parts(call, call.params[split_params.axis]); },
+    .gradient = Gradient::none,
+    .copies_elements = true,
+});
+const Op& unpack_copy_op = define_inner(Op{
+    .name = "UnpackCopy",
+    .planning = {.cannot_fail = true},
+    .arguments = {tensor("value", any_dtype), integer(unpack_params.num, -1), integer(unpack_params.axis, 0)},
+    .kernel = [](Call& call) { copy_parts(call, call.params[unpack_params.axis]); },
+    .gradient = Gradient::none,
+    .copies_elements = true,
+});
+
 }  // namespace
 
+const Op* copying_split(const Op& op) {
+  return &op == &split_op ? &split_copy_op : &op == &unpack_op ? &unpack_copy_op : nullptr;
+}
 Tensor concat(std::span<const Tensor> parts, int64_t axis) { return run(concat_entry, parts, {Param(axis)}); }
 const Op& concat_op() { return concat_entry; }
 const Op& stack_op() { return pack_op; }

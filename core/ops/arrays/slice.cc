@@ -257,12 +257,33 @@ void copy_slice(const Tensor& x, const Ints& begin, const Ints& step, const Tens
   });
 }
 
+// The only axis along which the slice is not all of a tensor; none if there is no such axis, or it is long.
+int sliced_axis(const Shape& shape, const Ints& begin, const Ints& step, const Ints& count) {
+  int axis = AxisMovement::kNone;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (count[size_t(i)] == shape[i] && begin[size_t(i)] == 0 && step[size_t(i)] == 1) continue;
+    if (axis != AxisMovement::kNone || shape[i] > AxisMovement::kMostParts) return AxisMovement::kNone;
+    axis = i;
+  }
+  return axis;
+}
+
 constexpr struct : Keys {
   Key<Ints> begin = next("begin"), step = next("step"), count = next("count");
 } strided_slice_params;
+bool movement_of_slice(const Call& call, AxisMovement& m) {
+  const Ints &begin = call.params[strided_slice_params.begin], &step = call.params[strided_slice_params.step],
+             &count = call.params[strided_slice_params.count];
+  const int axis = m.in_axis = m.out_axis = sliced_axis(call.in[0].shape(), begin, step, count);
+  if (axis == AxisMovement::kNone) return false;
+  m.results.resize(1);
+  for (int64_t i = 0; i < count[size_t(axis)]; ++i)
+    m.results[0].push_back({0, begin[size_t(axis)] + i * step[size_t(axis)]});
+  return true;
+}
 const Op& strided_slice_op = define(Op{
     .name = "StridedSlice",
-    .planning = {.cannot_fail = true, .view = ViewKind::sometimes},
+    .planning = {.cannot_fail = true, .view = ViewKind::sometimes, .movement = movement_of_slice},
     .arguments = {tensor("input", any_dtype), ints(strided_slice_params.begin), ints(strided_slice_params.step),
                   ints(strided_slice_params.count)},
     .infer_staged =
@@ -342,9 +363,20 @@ template <class Put> void for_scattered_elements(const Call& call, const Shape& 
   });
 }
 
+bool movement_of_slice_grad(const Call& call, AxisMovement& m) {
+  const Ints &shape = call.params[strided_slice_grad_params.shape],
+             &begin = call.params[strided_slice_grad_params.begin], &step = call.params[strided_slice_grad_params.step];
+  const int axis = m.in_axis = m.out_axis = sliced_axis(shape_of(shape), begin, step, Param(call.in[0].shape()).ints);
+  if (axis == AxisMovement::kNone) return false;
+  m.results.emplace_back(size_t(shape[size_t(axis)]));
+  for (int64_t i = 0; i < call.in[0].dim(axis); ++i)
+    m.results[0][size_t(begin[size_t(axis)] + i * step[size_t(axis)])] = {0, i};
+  return true;
+}
+
 const Op& strided_slice_grad_op = define(Op{
     .name = "StridedSliceGrad",
-    .planning = {.cannot_fail = true},
+    .planning = {.cannot_fail = true, .movement = movement_of_slice_grad},
     .arguments = {tensor("dy", fixed_size), ints(strided_slice_grad_params.shape),
                   ints(strided_slice_grad_params.begin), ints(strided_slice_grad_params.step)},
     .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.params.shape(strided_slice_grad_params.shape)); },
@@ -389,8 +421,7 @@ const Op& strided_slice_grad_op = define(Op{
 }  // namespace
 
 const Op& get_item_op() { return get_item_entry; }
-const Op& strided_slice_entry() { return strided_slice_op; }
-const Op& strided_copy_op() { return strided_copy_entry; }
+const Op* copying_op(const Op& op) { return &op == &strided_slice_op ? &strided_copy_entry : copying_split(op); }
 Tensor get_item(const Tensor& x, const Params& key) { return run(get_item_entry, {x}, key); }
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count) {
   return run(strided_slice_op, {x}, {Param(begin), Param(step), Param(count)});

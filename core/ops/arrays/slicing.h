@@ -27,9 +27,10 @@ inline constexpr struct : Keys {
 Params encode_key(const SliceKey&);
 const Op& get_item_op();
 Tensor get_item(const Tensor& x, const Params& key);
-// StridedSlice, and what a plan runs in its place where the slice is no view of its input.
-const Op& strided_slice_entry();
-const Op& strided_copy_op();
+// What a plan runs in the place of a slice, a split or an unstacking whose results are no views of its input: it knows
+// where they go. Null if the operation is none of these.
+const Op* copying_op(const Op&);
+const Op* copying_split(const Op&);  // the same for splits and unstackings alone
 // The positions begin + i * step, i < count, of every dimension.
 Tensor strided_slice(const Tensor& x, const Ints& begin, const Ints& step, const Ints& count);
 // Writes `value`, which must broadcast to the slice, into the positions of `target`.

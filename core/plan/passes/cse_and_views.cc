@@ -12,6 +12,7 @@
 #include <map>
 
 #include "ops/arrays/slicing.h"
+#include "plan/borrowed_memory.h"
 #include "plan/passes.h"
 
 namespace tapeflow::plan {
@@ -88,14 +89,17 @@ bool eliminate_view(PlanIR& ir, Node& n) {
     return true;
   }
   if (kind == ViewKind::none || n.inputs.size() != 1) return false;
-  Tensor sample = Tensor::allocate(ir.dtype(n.inputs[0]), ir.shape(n.inputs[0]));
-  if (!sample.body()->buffer) return false;
+  const auto [dtype, shape] = ir.spec(n.inputs[0]);
+  if (!fixed_size.has(dtype) || shape.elements() == 0) return false;
+  const Tensor sample = bare_body(dtype, shape);
+  sample.body()->buffer = allocate_buffer(sample.bytes());  // few elements would lie in the body, and be copied
+  sample.body()->data = sample.body()->buffer->data;
   Call call(*n.op, std::span(&sample, 1), n.params);
   if (n.op->infer) n.op->infer(call);
   n.op->kernel(call);
   for (const Tensor& t : call.out)
     if (t.body()->buffer != sample.body()->buffer) {
-      if (n.op == &strided_slice_entry()) n.op = &strided_copy_op();
+      if (const Op* copy = copying_op(*n.op)) n.op = copy;
       return false;
     }
   for (uint32_t k = 0; k < n.outputs; ++k)
