@@ -82,6 +82,7 @@ PyObject* wrap_shape(const Shape&);
 Shape shape_from(PyObject* tensor_shape);                  // of a tf.TensorShape
 PyObject* wrap_dtype(DType);                               // new reference to the tf.DType
 PyObject* wrap_cotangent(const Cotangent&, const Shape&);  // a tensor, an IndexedSlices, or None
+bool is_indexed_slices(PyObject*);
 
 // Anything that TensorFlow accepts as a dtype.
 DType dtype_from(PyObject*);

@@ -28,12 +28,11 @@ void call_python_rule(RuleContext& c) {
   }
   Ref results = checked(PyObject_CallOneArg(rule, dy.get()));
   Ref items = checked(PySequence_Fast(results.get(), "a gradient function must return a list"));
-  PyObject* slices = registered("IndexedSlices");
   const int first = int(c.params.size()) == custom_params.count ? int(c.params[custom_params.outputs]) : 0;
   for (int i = first; i < c.inputs(); ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i - first);
     if (item == Py_None || !c.wants(i)) continue;
-    if (slices && PyObject_IsInstance(item, slices) == 1) {
+    if (is_indexed_slices(item)) {
       Ref values = checked(PyObject_GetAttrString(item, "values")),
           indices = checked(PyObject_GetAttrString(item, "indices"));
       c.set_rows(i, to_tensor(values.get(), c.dtype(i), DType::invalid, "custom_gradient"),

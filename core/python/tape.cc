@@ -450,6 +450,11 @@ PyType_Spec tape_spec = {"tapeflow._src._core.GradientTape", sizeof(TapeObject),
 
 }  // namespace
 
+bool is_indexed_slices(PyObject* o) {
+  PyObject* slices = registered("IndexedSlices");
+  return slices && PyObject_IsInstance(o, slices) == 1;
+}
+
 PyObject* wrap_cotangent(const Cotangent& c, const Shape& shape) {
   if (!c) return Py_NewRef(Py_None);
   if (!c.indices) return wrap(c.values);

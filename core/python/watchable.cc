@@ -24,9 +24,7 @@ Ref resolve(PyObject* o) {
 Ref resolve_or_fail(PyObject* o, const char* who) {
   Ref found = resolve(o);
   if (found) return found;
-  PyObject* slices = registered("IndexedSlices");
-  if (slices && PyObject_IsInstance(o, slices) == 1)
-    return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
+  if (is_indexed_slices(o)) return Ref(wrap(to_tensor(o, DType::invalid, DType::invalid, who)));
   fail_not_tensor(o, who);
 }
 

@@ -1,5 +1,8 @@
 """`tf.IndexedSlices` holds its parts, prints and has a spec as in TensorFlow 2.21."""
 
+import operator
+
+import numpy as np
 import pytest
 
 import tapeflow as tf
@@ -19,6 +22,23 @@ def test_parts():
     with pytest.raises(AttributeError):
         slices.values = 1
     slices.note = "attributes may be added"
+
+
+@pytest.mark.parametrize("beside", [tf.constant([[3.0, 4.0], [5.0, 6.0]]), tf.Variable([[3.0, 4.0], [5.0, 6.0]])])
+def test_operators_beside_a_tensor_take_the_dense_value(beside):
+    slices = make([2, 2])
+    for operate in (operator.add, operator.sub, operator.mul, operator.pow, operator.matmul, operator.gt):
+        for args in ((slices, beside), (beside, slices)):
+            expected = operate(*(tf.convert_to_tensor(x).numpy() for x in args))
+            np.testing.assert_array_equal(operate(*args), expected)
+    np.testing.assert_array_equal(tf.function(lambda x: x * slices + slices)(beside), [[4, 10], [0, 0]])
+
+
+def test_operators_without_a_tensor_or_a_shape():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        make([2, 2]) * 2.0
+    with pytest.raises(ValueError, match="without `dense_shape`"):
+        tf.ones([2, 2]) * make()
 
 
 def test_text():
