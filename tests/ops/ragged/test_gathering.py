@@ -104,6 +104,11 @@ def test_rows_of_values_whose_rank_is_unknown():
         np.testing.assert_array_equal(found, [[[1], [2]], [[3], [-1]]])
 
 
+def test_keys_in_a_list():
+    rows = tf.ragged.constant([[1, 2], [3], [4, 5, 6]])
+    assert rows[[slice(1, None), slice(None, 1)]].to_list() == rows[1:, :1].to_list() == [[3], [4]]
+
+
 def test_slices_with_tensors_in_graphs():
     rows = tf.ragged.constant([[[1], [2, 3]], [], [[9]]])
     for f in (lambda r, i: r[i : i + 2], lambda r, i: r[:, i : i + 1], lambda r, i: r[i::2]):

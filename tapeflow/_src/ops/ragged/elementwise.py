@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import assert_equal
-from tapeflow._src.ops.math.arithmetic import logical_xor
+from tapeflow._src.ops.math.arithmetic import logical_xor, truediv
 from tapeflow._src.ops.ragged.row_splits import numbers_below
 from tapeflow._src.ops.ragged.rows import RaggedRows
 from tapeflow._src.types.dtypes import int64
@@ -119,16 +120,19 @@ def holds_ragged(argument: Any) -> bool:
     return isinstance(argument, RaggedRows)
 
 
-def _true_division(x: Any, y: Any) -> Any:
-    return x / y
+def _operate(function: Any, self: Any, args: tuple[Any, Any]) -> Any:
+    """An operator of ragged tensors; a class of others that has it as its own leaves it to dispatchers."""
+    if isinstance(self, RaggedRows):
+        return elementwise(function, args, {})
+    return (function if isinstance(function, _core.OpFunction) else find_public(f"math.{function.__name__}"))(*args)
 
 
 def _operator(function: Any) -> Any:
-    return lambda self, other: elementwise(function, (self, other), {})
+    return lambda self, other: _operate(function, self, (self, other))
 
 
 def _reflected(function: Any) -> Any:
-    return lambda self, other: elementwise(function, (other, self), {})
+    return lambda self, other: _operate(function, self, (other, self))
 
 
 class RaggedOperators:
@@ -137,7 +141,7 @@ class RaggedOperators:
     __add__, __radd__ = _operator(primitives.AddV2), _reflected(primitives.AddV2)
     __sub__, __rsub__ = _operator(primitives.Sub), _reflected(primitives.Sub)
     __mul__, __rmul__ = _operator(primitives.Mul), _reflected(primitives.Mul)
-    __truediv__, __rtruediv__ = _operator(_true_division), _reflected(_true_division)
+    __truediv__, __rtruediv__ = _operator(truediv), _reflected(truediv)
     __floordiv__, __rfloordiv__ = _operator(primitives.FloorDiv), _reflected(primitives.FloorDiv)
     __mod__, __rmod__ = _operator(primitives.FloorMod), _reflected(primitives.FloorMod)
     __pow__, __rpow__ = _operator(primitives.Pow), _reflected(primitives.Pow)

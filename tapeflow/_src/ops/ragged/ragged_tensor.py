@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, padding_value_of
 from tapeflow._src.ops.arrays.indexing import boolean_mask as dense_boolean_mask
@@ -269,7 +269,9 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         return result
 
     def __getitem__(self, key: Any) -> Any:
-        keys = list(key) if isinstance(key, tuple) else [key]
+        if not isinstance(self, RaggedTensor):  # another class that has this method as its own: for dispatchers
+            return find_public("__operators__.ragged_getitem")(self, key)
+        keys = list(key) if isinstance(key, list | tuple) else [key]
         if Ellipsis in [k for k in keys if not _core.is_tensor(k)]:
             at = keys.index(Ellipsis)
             used = sum(k is not None for k in keys) - 1

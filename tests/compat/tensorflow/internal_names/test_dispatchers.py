@@ -57,6 +57,17 @@ def test_operators_of_tensors_serve_other_classes():
     assert (x < 2).text == "less(x, 2)"
 
 
+def test_operators_of_ragged_tensors_serve_other_classes():
+    names = ("__add__", "__radd__", "__mul__", "__truediv__", "__getitem__")
+    ragged_symbol = type("RaggedSymbol", (Symbol,), {name: getattr(tf.RaggedTensor, name) for name in names})
+    x = ragged_symbol("x")
+    assert (x + 1).text == "add(x, 1)"
+    assert (1 + x).text == "add(1, x)"
+    assert (x * x).text == "multiply(x, x)"
+    assert (x / 2).text == "truediv(x, 2)"
+    assert x[1].text == "ragged_getitem(x, 1)"
+
+
 def test_tensor_beside_a_symbol_asks_the_symbol():
     total = tf.constant(1.0) + Symbol("x")
     assert total.text == "add(tf.Tensor(1.0, shape=(), dtype=float32), x)"
