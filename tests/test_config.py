@@ -13,6 +13,7 @@ def settings(monkeypatch):
     from tapeflow._src import config as module
 
     monkeypatch.setattr(module, "_settings", module._Settings())
+    module.forget_devices_used()
     yield
     tf.config.threading.set_intra_op_parallelism_threads(0)
 
@@ -73,14 +74,68 @@ def test_memory():
         experimental.get_memory_info("foo")
 
 
+def use_nothing():
+    tf.random.set_seed(1)
+    tf.config.list_physical_devices()
+    tf.TensorSpec([2])
+
+
+def use_a_graph():
+    with tf.Graph().as_default():
+        tf.constant(1.0)
+        set_two_processors()
+
+
+def use_a_device():
+    with tf.device("/cpu:0"):
+        pass
+
+
+def set_two_processors():
+    (device,) = config.list_physical_devices("CPU")
+    config.set_logical_device_configuration(device, [config.LogicalDeviceConfiguration()] * 2)
+
+
+@pytest.mark.parametrize("use", [use_nothing, use_a_graph])
+def test_logical_devices_are_set_before_they_are_used(use):
+    use()
+    set_two_processors()
+    assert len(config.list_logical_devices("CPU")) == 2
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: tf.constant(1.0),
+        lambda: tf.Variable(1.0),
+        lambda: config.list_logical_devices(),
+        lambda: tf.distribute.MirroredStrategy(),
+        use_a_device,
+    ],
+)
+def test_devices_do_not_change_after_they_are_used(use):
+    use()
+    with pytest.raises(RuntimeError, match="Virtual devices cannot be modified after being initialized"):
+        set_two_processors()
+    with pytest.raises(RuntimeError, match="Visible devices cannot be modified after being initialized"):
+        config.set_visible_devices([], "CPU")
+    config.set_visible_devices([], "GPU")
+    config.set_visible_devices(config.list_physical_devices("CPU"), "CPU")
+    with pytest.raises(ValueError, match="Unrecognized device"):
+        config.set_visible_devices(config.list_physical_devices("CPU"), "GPU")
+
+
 def test_settings_are_kept():
     device = config.list_physical_devices()[0]
     experimental.set_memory_growth(device, True)
     with pytest.raises(ValueError, match="Unrecognized device: 'foo'"):
         experimental.set_memory_growth("foo", True)
     assert config.get_logical_device_configuration(device) is None
-    config.set_logical_device_configuration(device, [config.LogicalDeviceConfiguration(memory_limit=3)])
-    assert config.get_logical_device_configuration(device)[0].memory_limit == 3
+    config.set_logical_device_configuration(device, [config.LogicalDeviceConfiguration()] * 2)
+    assert config.get_logical_device_configuration(device) == [config.LogicalDeviceConfiguration()] * 2
+    for setting in ("memory_limit", "experimental_priority", "experimental_device_ordinal"):
+        with pytest.raises(ValueError, match=f"Setting {setting} on CPU virtual devices is currently not supported"):
+            config.set_logical_device_configuration(device, [config.LogicalDeviceConfiguration(**{setting: 3})])
     assert config.optimizer.get_jit() == ""
     config.optimizer.set_jit("autoclustering")
     assert config.optimizer.get_jit() == "autoclustering"

@@ -93,6 +93,7 @@ def untouched_process(monkeypatch, tmp_path):
     """Examples find default settings and an empty folder, and leave the settings and the imports as they were."""
     config = sys.modules["tapeflow._src.config"]
     monkeypatch.setattr(config, "_settings", config._Settings())
+    config.forget_devices_used()
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.chdir(tmp_path)
     level = tf.get_logger().level

@@ -161,6 +161,8 @@ PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec&);  // bo
 
 // Each file adds its types and functions to the module.
 void add_tensor_type(PyObject* module);
+bool any_tensor_made();  // since the module was loaded, or since the next function was called
+void forget_tensors_made();
 void add_variable_type(PyObject* module);
 void add_tape_type(PyObject* module);
 void add_forward_accumulator_type(PyObject* module);

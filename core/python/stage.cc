@@ -97,6 +97,11 @@ PyObject* current_place(PyObject*, PyObject*) {
   return Py_BuildValue("(iiO)", thread_locals.place.device, thread_locals.place.replica,
                        thread_locals.place.among_several ? Py_True : Py_False);
 }
+PyObject* has_made_tensors(PyObject*, PyObject*) { return PyBool_FromLong(any_tensor_made()); }
+PyObject* forget_first_tensor(PyObject*, PyObject*) {
+  forget_tensors_made();
+  Py_RETURN_NONE;
+}
 // device_of(tensor or variable): one more than the number of the processor; 0 if the program named none.
 PyObject* device_of(PyObject*, PyObject* o) {
   return guarded([&] {
@@ -211,6 +216,8 @@ PyMethodDef functions[] = {
     {"swap_stage", swap_stage, METH_O, nullptr},
     {"place", place, METH_VARARGS, nullptr},
     {"current_place", current_place, METH_NOARGS, nullptr},
+    {"has_made_tensors", has_made_tensors, METH_NOARGS, nullptr},
+    {"forget_first_tensor", forget_first_tensor, METH_NOARGS, nullptr},
     {"device_of", device_of, METH_O, nullptr},
     {"place_of", place_of, METH_O, nullptr},
     {"narrow_shape", narrow_shape, METH_VARARGS, nullptr},

@@ -15,6 +15,7 @@ namespace {
 constexpr int kFreeLimit = 512;
 TensorObject* free_objects[kFreeLimit];
 int free_count = 0;
+bool any_object_made = false;  // written where none is kept for reuse, as for the first one
 
 TensorObject* new_object() {
   if (free_count) {
@@ -24,6 +25,7 @@ TensorObject* new_object() {
   }
   TensorObject* o = PyObject_GC_New(TensorObject, tensor_type);
   if (!o) throw_python_error();
+  any_object_made = true;
   o->dict = nullptr;
   o->weak_references = nullptr;
   return o;
@@ -272,6 +274,12 @@ PyObject* wrap(Tensor t) {
   o->trace = current_trace();
   o->device = thread_locals.place.device;
   return reinterpret_cast<PyObject*>(o);
+}
+
+bool any_tensor_made() { return any_object_made; }
+void forget_tensors_made() {
+  while (free_count) PyObject_GC_Del(free_objects[--free_count]);
+  any_object_made = false;
 }
 
 PyObject* wrap_list(std::span<const Tensor> tensors) {

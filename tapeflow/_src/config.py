@@ -1,4 +1,4 @@
-"""`tf.config`, `tf.device` and `tf.DeviceSpec`: one processor, its threads and its memory, under TensorFlow's names."""
+"""`tf.config` and `tf.device`: one processor, its threads and its memory, under TensorFlow's names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
+from tapeflow._src.types.device_names import device_name, device_names
+from tapeflow._src.types.device_spec import DeviceSpec
 from tapeflow._src.types.errors import InvalidArgumentError
-
-_DEVICE_PATH = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 @public("config.PhysicalDevice")
@@ -39,7 +39,7 @@ class LogicalDevice(NamedTuple):
 
 @public("config.LogicalDeviceConfiguration", "config.experimental.VirtualDeviceConfiguration")
 class LogicalDeviceConfiguration(NamedTuple):
-    """How a part of a device is set up; kept, but without effect on a processor.
+    """How a part of a device is set up; the settings are for graphics cards, parts of processors have none.
 
     >>> tf.config.LogicalDeviceConfiguration(memory_limit=100).memory_limit
     100
@@ -62,6 +62,7 @@ class _Settings:
         self.processor_visible = True
         self.soft_device_placement = True
         self.logical_devices: list[LogicalDeviceConfiguration] | None = None
+        self.devices_used = False  # the program has asked for its logical devices, or has named one
         self.jit = ""
         self.optimizer_options: dict[str, Any] = {"disable_model_pruning": False, "disable_meta_optimizer": False}
         self.op_determinism = False
@@ -74,8 +75,21 @@ _settings = _Settings()
 
 
 def reset_settings() -> None:
-    """Forgets what the program has set, as a fresh process does."""
+    """Forgets what the program has set and that it used devices, as a fresh process does."""
     _settings.__init__()  # type: ignore[misc]
+    forget_devices_used()
+
+
+def forget_devices_used() -> None:
+    """Lets the program set its devices anew."""
+    _settings.devices_used = False
+    _core.forget_first_tensor()
+
+
+def _require_unused_devices(what: str) -> None:
+    """Raises once the program has made an eager tensor or used its logical devices: they do not change afterwards."""
+    if _settings.devices_used or (_core.has_made_tensors() and _core.current_graph() is None):
+        raise RuntimeError(f"{what} devices cannot be modified after being initialized")
 
 
 def _check_device(device: Any) -> None:
@@ -100,8 +114,19 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     >>> tf.config.list_logical_devices()
     [LogicalDevice(name='/device:CPU:0', device_type='CPU')]
     """
-    count = len(_settings.logical_devices or [None])
-    return [LogicalDevice(f"/device:CPU:{n}", "CPU") for n in range(count)] if device_type in (None, "CPU") else []
+    names = device_names(use_devices())
+    return [LogicalDevice(name, "CPU") for name in names] if device_type in (None, "CPU") else []
+
+
+def logical_device_count() -> int:
+    """The number of logical processors of this process."""
+    return len(_settings.logical_devices or [None])
+
+
+def use_devices() -> int:
+    """The number of logical processors, which does not change from here on."""
+    _settings.devices_used = True
+    return logical_device_count()
 
 
 @public("config.get_visible_devices", "config.experimental.get_visible_devices")
@@ -126,7 +151,10 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
         devices = [devices] if devices else []
     for device in devices:
         _check_device(device)
-    if device_type in (None, "CPU"):
+        if device_type not in (None, "CPU"):
+            raise ValueError(f"Unrecognized device: {device!r}")
+    if device_type in (None, "CPU") and _settings.processor_visible != bool(devices):
+        _require_unused_devices("Visible")
         _settings.processor_visible = bool(devices)
 
 
@@ -146,7 +174,8 @@ def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDevi
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Iterable[LogicalDeviceConfiguration]
 ) -> None:
-    """Divides a processor into logical devices, on which `tf.distribute.MirroredStrategy` has one replica each.
+    """Divides a processor into logical devices, on which `tf.distribute.MirroredStrategy` has one replica each. It must
+    be called before the program makes tensors.
 
     >>> [processor] = tf.config.list_physical_devices("CPU")
     >>> tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()])
@@ -157,7 +186,12 @@ def set_logical_device_configuration(
     configurations = list(logical_devices)
     if not configurations:
         raise ValueError("set_logical_device_configuration: logical_devices must not be empty")
-    _settings.logical_devices = configurations
+    for setting in ("memory_limit", "experimental_priority", "experimental_device_ordinal"):
+        if any(getattr(configuration, setting) is not None for configuration in configurations):
+            raise ValueError(f"Setting {setting} on CPU virtual devices is currently not supported")
+    if configurations != _settings.logical_devices:
+        _require_unused_devices("Virtual")
+        _settings.logical_devices = configurations
 
 
 @public("config.get_soft_device_placement")
@@ -402,123 +436,6 @@ def set_device_policy(device_policy: str | None) -> None:
     _settings.device_policy = policy
 
 
-@public("DeviceSpec")
-class DeviceSpec:
-    """The parts of a device name, each of which may be left out.
-
-    >>> tf.DeviceSpec.from_string("/job:worker/gpu:3").to_string()
-    '/job:worker/device:GPU:3'
-    """
-
-    __slots__ = ("_device_index", "_device_type", "_job", "_replica", "_task")
-
-    def __init__(
-        self,
-        job: str | None = None,
-        replica: int | None = None,
-        task: int | None = None,
-        device_type: str | None = None,
-        device_index: int | None = None,
-    ) -> None:
-        self._job = None if job is None else str(job)
-        self._replica = None if replica is None else int(replica)
-        self._task = None if task is None else int(task)
-        self._device_type = None if device_type is None else str(device_type)
-        self._device_index = None if device_index is None else int(device_index)
-
-    @classmethod
-    def from_string(cls, spec: str | None) -> DeviceSpec:
-        """The parts of a name such as "/job:worker/task:1/device:GPU:0", "/GPU:0" or "cpu:0"."""
-        parts: dict[str, Any] = {}
-        spec = spec or ""
-        for piece in filter(None, spec.split("/")):
-            key, *values = piece.split(":")
-            if key == "device" and len(values) == 2:
-                device_type, number = values
-            elif key in ("job", "replica", "task") and len(values) == 1:
-                parts[key] = values[0] if key == "job" else int(values[0])
-                continue
-            elif key.isupper() or key.lower() in ("cpu", "gpu"):
-                if len(values) > 1:
-                    raise ValueError(_unknown_attribute(key, spec))
-                device_type, number = key.upper(), values[0] if values else "*"
-            else:
-                raise ValueError(_unknown_attribute(key, spec))
-            if "device_type" in parts:
-                raise ValueError(f"Multiple device types are not allowed while parsing the device spec: {spec}.")
-            parts["device_type"] = device_type
-            parts["device_index"] = None if number == "*" else int(number)
-        return cls(**parts)
-
-    def parse_from_string(self, spec: str) -> DeviceSpec:
-        """A new `DeviceSpec` from a name."""
-        return self.from_string(spec)
-
-    @property
-    def job(self) -> str | None:
-        """The kind of process."""
-        return self._job
-
-    @property
-    def replica(self) -> int | None:
-        """The number of the replica."""
-        return self._replica
-
-    @property
-    def task(self) -> int | None:
-        """The number of the process within its job."""
-        return self._task
-
-    @property
-    def device_type(self) -> str | None:
-        """CPU, GPU or another kind."""
-        return self._device_type
-
-    @property
-    def device_index(self) -> int | None:
-        """The number of the device among its kind."""
-        return self._device_index
-
-    def to_string(self) -> str:
-        """The name that these parts make."""
-        parts = []
-        if self._job is not None:
-            parts.append(f"/job:{self._job}")
-        if self._replica is not None:
-            parts.append(f"/replica:{self._replica}")
-        if self._task is not None:
-            parts.append(f"/task:{self._task}")
-        if self._device_type is not None:
-            number = "*" if self._device_index is None else self._device_index
-            parts.append(f"/device:{self._device_type}:{number}")
-        return "".join(parts)
-
-    def replace(self, **kwargs: Any) -> DeviceSpec:
-        """This spec with some parts changed."""
-        return DeviceSpec(**{**self._parts(), **kwargs})
-
-    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """This spec with the parts that `dev` knows in place of its own."""
-        known = {name: value for name, value in dev._parts().items() if value is not None}
-        return self.replace(**known)
-
-    def _parts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("job", "replica", "task", "device_type", "device_index")}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceSpec) and self.to_string() == other.to_string()
-
-    def __hash__(self) -> int:
-        return hash(self.to_string())
-
-    def __repr__(self) -> str:
-        return f"<DeviceSpec({', '.join(f'{name}={value}' for name, value in self._parts().items())})>"
-
-
-def _unknown_attribute(key: str, spec: str) -> str:
-    return f"Unknown attribute {key!r} is encountered while parsing the device spec: {spec!r}."
-
-
 @public("device")
 class device:  # noqa: N801  TensorFlow's name for it
     """A context that names the device of its operations; all of them run on the processor.
@@ -543,11 +460,14 @@ class device:  # noqa: N801  TensorFlow's name for it
 
     def __enter__(self) -> None:
         device, replica, among_several = _core.current_place()
-        around = DeviceSpec.from_string(f"{_DEVICE_PATH[:-1]}{max(device - 1, 0)}")
+        around = DeviceSpec.from_string(device_name(max(device - 1, 0)))
         spec = around.make_merged_spec(self._spec)
-        if (spec.job, spec.replica, spec.task) != ("localhost", 0, 0):
-            raise InvalidArgumentError.of(f"{spec.to_string()} unknown device.")
-        present = {f"{_DEVICE_PATH[:-1]}{n}" for n in range(len(_settings.logical_devices or [None]))}
+        if (spec.job, spec.replica, spec.task) != (around.job, 0, around.task):
+            raise InvalidArgumentError.of(
+                f"{spec.to_string()} unknown device. This process is "
+                f"{around.replace(device_type=None, device_index=None).to_string()}."
+            )
+        present = {device_name(number) for number in range(use_devices())}
         if spec.to_string() not in present and not _settings.soft_device_placement:
             raise InvalidArgumentError.of(
                 f"Could not satisfy device specification '{spec.to_string()}'. enable_soft_placement=0. "

@@ -28,6 +28,7 @@ def processors():
     """Two logical processors."""
     from tapeflow._src import config
 
+    config.reset_settings()
     (processor,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * 2)
     yield
@@ -60,6 +61,32 @@ def test_tensors_name_their_device(processors, pair):
     one = tf.distribute.OneDeviceStrategy("CPU:1")
     with one.scope():
         assert tf.Variable(1.0).device == SECOND == one.run(lambda: tf.constant(1.0)).device
+        assert tf.constant(1.0).device == FIRST
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["/cpu:0", "/cpu:1"], ["CPU:0", "cpu:1"], ["/device:CPU:0", "/job:localhost/device:CPU:1"], [FIRST, SECOND]],
+)
+def test_devices_of_a_strategy_are_named_in_any_form(processors, names):
+    strategy = tf.distribute.MirroredStrategy(names)
+    assert strategy.extended.worker_devices == (FIRST, SECOND)
+    for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(4)):
+        assert [part.device for part in batch.values] == [FIRST, SECOND]
+
+
+def test_devices_that_do_not_exist(processors):
+    absent = tf.distribute.MirroredStrategy(["CPU:5", "GPU:0"])
+    assert [name[-6:] for name in absent.extended.worker_devices] == [":CPU:5", ":GPU:0"]
+    assert [part.device for part in absent.run(lambda: tf.constant(1.0) + number()).values] == [FIRST, FIRST]
+    for names, error in [
+        (["foo"], ValueError),
+        (["/job:localhost"], ValueError),
+        (["CPU:1", "/cpu:1"], AssertionError),
+        (["/job:worker/task:0/cpu:0"], tf.errors.InvalidArgumentError),
+    ]:
+        with pytest.raises(error):
+            tf.distribute.MirroredStrategy(names)
 
 
 def test_a_traced_function_runs_in_each_replica(pair):

@@ -42,6 +42,24 @@ def test_collectives_and_their_derivatives(how):
         assert float(values["tangent"]) == 2 * 1.0 + 2 * 2.0
 
 
+def test_workers_name_their_devices():
+    done = launch.run("names")
+    assert done.code == 0, done.err
+    for rank in range(2):
+        own, other = (f"/job:worker/replica:0/task:{task}/device:CPU:0" for task in (rank, 1 - rank))
+        assert done.lines(rank) == [
+            own,
+            f"{own} ('{own}',)",
+            f"['{own}', '{other}']",
+            f"PerReplica [{[[0, 1], [2, 3]][rank]}] {own}",
+            "PerReplicaSpec(TensorSpec(shape=(None,), dtype=tf.int64, name=None),)",
+            str([[1, 2], [3, 4]][rank]),
+            "MirroredVariable:{",
+            own,
+            f"/job:localhost/replica:0/task:{rank}/device:CPU:0 unknown device. This process is {own[:-13]}.",
+        ]
+
+
 @pytest.mark.parametrize(
     ("how", "workers"), [("shared memory", 2), ("shared memory", 4), ("messages", 2), ("messages", 3), ("messages", 4)]
 )

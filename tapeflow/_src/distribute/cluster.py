@@ -137,8 +137,8 @@ class MpiClusterResolver(ClusterResolver):
         if sum(map(len, named.values())) != group.size:
             named = {"worker": [f"rank-{rank}" for rank in range(group.size)]}
         self._spec = ClusterSpec(named)
-        tasks = [(job, number) for job, addresses in named.items() for number in range(len(addresses))]
-        self.task_type, self.task_id = tasks[group.rank]
+        self.processes = [(job, number) for job, addresses in named.items() for number in range(len(addresses))]
+        self.task_type, self.task_id = self.this_process = self.processes[group.rank]
 
     def cluster_spec(self) -> ClusterSpec:
         """The processes."""

@@ -24,6 +24,7 @@ from tapeflow._src.data.session_iterators import (
 from tapeflow._src.distribute.shards import (
     EndTogether,
     InTurn,
+    OnDevices,
     Parts,
     Rebatched,
     SideBySide,
@@ -197,7 +198,7 @@ def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDat
     here, group, total = strategy._replicas_here, strategy._group, strategy.num_replicas_in_sync
     pipe = dataset._pipe
     if total == 1:
-        return _as_distributed(pipe, dataset)
+        return _as_distributed(pipe, strategy, dataset)
     if group.size > 1:
         agree_on_seeds(pipe, group)
     if policy in (AutoShardPolicy.FILE, AutoShardPolicy.AUTO):
@@ -207,7 +208,8 @@ def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDat
             return _own_batches(sharded or pipe, strategy, dataset)
     if policy in (AutoShardPolicy.OFF, AutoShardPolicy.HINT):
         return _own_batches(pipe, strategy, dataset)
-    return _as_distributed(Parts(pipe, total, range(group.rank * here, (group.rank + 1) * here)), dataset)
+    parts = Parts(pipe, total, range(group.rank * here, (group.rank + 1) * here))
+    return _as_distributed(parts, strategy, dataset)
 
 
 def _own_batches(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
@@ -243,8 +245,11 @@ def from_functions(strategy: Any, datasets: list[Dataset]) -> DistributedDataset
 
 def _together(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
     group = strategy._group
-    return _as_distributed(pipe if group.size == 1 else EndTogether(pipe, group), dataset)
+    return _as_distributed(pipe if group.size == 1 else EndTogether(pipe, group), strategy, dataset)
 
 
-def _as_distributed(pipe: Pipe, dataset: Dataset) -> DistributedDataset:
+def _as_distributed(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedDataset:
+    wraps = strategy._replicas_here == 1 and strategy._group.size > 1
+    if wraps or any(strategy._processors):
+        pipe = OnDevices(pipe, strategy._processors, wraps)
     return DistributedDataset(pipe, dataset._options)

@@ -141,6 +141,41 @@ def _grouped(parts: Sequence[Leaves]) -> Leaves:
     return parts[0] if len(parts) == 1 else tuple(PerReplica(leaves) for leaves in zip(*parts))
 
 
+class OnDevices(Pipe):
+    """The elements of a pipe, with the part of each replica on its device. The elements of one replica become values
+    of a replica where other processes have some."""
+
+    name = "_DistributedDataset"
+
+    def __init__(self, before: Pipe, processors: Sequence[int], wraps: bool) -> None:
+        spec = nest.map_structure(PerReplicaSpec, before.spec) if wraps else before.spec
+        super().__init__(spec, before)
+        self._processors, self._wraps = processors, wraps
+
+    def begin(self, iteration: Iteration) -> Iterator[Leaves]:
+        for element in self.inputs[0].begin(iteration):
+            yield tuple([self._placed(leaf) for leaf in element])
+
+    def _placed(self, leaf: Any) -> Any:
+        parts = leaf.values if isinstance(leaf, PerReplica) else (leaf,)
+        placed = [_on_processor(part, number) for part, number in zip(parts, self._processors)]
+        return PerReplica(placed) if self._wraps or len(placed) > 1 else placed[0]
+
+    def count(self) -> int:
+        return self.inputs[0].count()
+
+
+def _on_processor(part: Any, number: int) -> Any:
+    """The part as a value of a logical processor; number 0 needs no name."""
+    if number == 0:
+        return part
+    before = _core.place(number + 1, *_core.current_place()[1:])
+    try:
+        return nest.map_structure(primitives.Identity, part, expand_composites=True)
+    finally:
+        _core.place(*before)
+
+
 class Parts(Pipe):
     """Some of `total` equal parts of each batch: one for each replica of this process."""
 

@@ -7,14 +7,15 @@ import json
 import os
 from typing import Any
 
-from tapeflow._src.config import list_logical_devices
+from tapeflow._src.config import logical_device_count
 from tapeflow._src.distribute.cluster import MpiClusterResolver
 from tapeflow._src.distribute.communicator import OneProcess
-from tapeflow._src.distribute.devices import processor_numbers
+from tapeflow._src.distribute.devices import processors
 from tapeflow._src.distribute.options import CommunicationOptions, CrossDeviceOps
 from tapeflow._src.distribute.processes import world
 from tapeflow._src.distribute.strategy import Strategy
 from tapeflow._src.namespace import public
+from tapeflow._src.types.device_names import device_name, name_processes
 from tapeflow._src.types.logging import get_logger
 
 
@@ -28,12 +29,12 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str) -> None:
-        self._begin(processor_numbers("OneDeviceStrategy", [device]), OneProcess(), None)
+        self._begin(processors("OneDeviceStrategy", [device]), OneProcess(), None)
 
 
 def _device_names(devices: Any) -> list[Any]:
     """The devices that were given, or all logical processors."""
-    return list(devices) if devices else [device.name for device in list_logical_devices("CPU")]
+    return list(devices) if devices else list(map(device_name, range(logical_device_count())))
 
 
 @public("distribute.MirroredStrategy")
@@ -54,7 +55,7 @@ class MirroredStrategy(Strategy):
             raise ValueError(
                 f"MirroredStrategy: cross_device_ops must be a tf.distribute.CrossDeviceOps; got {cross_device_ops!r}"
             )
-        self._begin(processor_numbers("MirroredStrategy", _device_names(devices)), OneProcess(), None)
+        self._begin(processors("MirroredStrategy", _device_names(devices)), OneProcess(), None)
 
 
 @public("distribute.experimental.CentralStorageStrategy", "compat.v1.distribute.experimental.CentralStorageStrategy")
@@ -67,9 +68,9 @@ class CentralStorageStrategy(Strategy):
 
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
         if parameter_device is not None:
-            processor_numbers("CentralStorageStrategy", [parameter_device])
+            processors("CentralStorageStrategy", [parameter_device])
         names = list(compute_devices) if compute_devices else ["CPU:0"]
-        self._begin(processor_numbers("CentralStorageStrategy", names), OneProcess(), None)
+        self._begin(processors("CentralStorageStrategy", names), OneProcess(), None)
 
 
 @public("distribute.MultiWorkerMirroredStrategy")
@@ -93,10 +94,13 @@ class MultiWorkerMirroredStrategy(Strategy):
         if group.size == 1:
             _refuse_other_starts(cluster_resolver)
             _say_once_that_it_is_alone()
-        self._begin([0], group, options)
+        own = MpiClusterResolver(group)
+        if group.size > 1:
+            name_processes(own.this_process, own.processes)
+        self._begin(processors("MultiWorkerMirroredStrategy", ["CPU:0"]), group, options)
         if options is not None and options.timeout_seconds is not None and group.size > 1:
             group.deadline = options.timeout_seconds  # type: ignore[attr-defined]
-        self._cluster_resolver = cluster_resolver or MpiClusterResolver(group)
+        self._cluster_resolver = cluster_resolver or own
 
     cluster_resolver = property(lambda self: self._cluster_resolver, doc="The processes and their names.")
 

@@ -21,6 +21,7 @@ from tapeflow._src.distribute.context import (
     require_cross_replica_context,
     set_default,
 )
+from tapeflow._src.distribute.devices import Processor
 from tapeflow._src.distribute.extended import StrategyExtended
 from tapeflow._src.distribute.input import (
     DistributedDataset,
@@ -39,11 +40,10 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.passing import group as group_operations
 from tapeflow._src.types import nest
+from tapeflow._src.types.device_names import device_name
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.variables import variable_creator_scope
-
-_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:{}"
 
 
 @public("distribute.Strategy")
@@ -56,14 +56,14 @@ class Strategy:
     """
 
     def __init__(self, extended: Any = None) -> None:
-        self._begin([0], OneProcess(), None)
+        self._begin([Processor(device_name(0), 0)], OneProcess(), None)
 
-    def _begin(self, processors: Sequence[int], group: Communicator, options: Any) -> None:
-        """`processors` are the numbers of the logical processors of this process's replicas."""
+    def _begin(self, processors: Sequence[Processor], group: Communicator, options: Any) -> None:
+        """`processors` are those of this process's replicas."""
         replicas_here = len(processors)
         self._replicas_here, self._group, self._options = replicas_here, group, options
-        self._processors = tuple(processors)
-        self._local_devices = tuple(_DEVICE.format(number) for number in processors)
+        self._processors = tuple(processor.number for processor in processors)
+        self._local_devices = tuple(processor.name for processor in processors)
         self._extended = StrategyExtended(self)
         first = group.rank * replicas_here
         self._contexts = [ReplicaContext(self, first + number, number) for number in range(replicas_here)]
@@ -89,8 +89,8 @@ class Strategy:
         """A block in which this strategy is in force: variables made in it belong to the strategy."""
         require_cross_replica_context(self)
         entered = get_strategy() is self
-        with inside(self, None), self._at_first_device():
-            if self.num_replicas_in_sync == 1 or entered:
+        with inside(self, None):
+            if entered or (self.num_replicas_in_sync == 1 and self._processors[0] == 0):
                 yield self
             else:
                 with variable_creator_scope(creator(self)):
@@ -106,7 +106,7 @@ class Strategy:
             _core.place(*before)
 
     def _at_first_device(self) -> AbstractContextManager[None]:
-        """Variables and values of a strategy with one replica are on its device; processor 0 needs no name."""
+        """A block that computes in the place of the first replica; processor 0 needs no name."""
         return self._at_replica(0) if self._processors[0] else nullcontext()
 
     def configure(
@@ -124,7 +124,7 @@ class Strategy:
             raise ValueError(f"positional args must be a list or tuple, got {type(args)}")
         if not callable(fn):
             raise TypeError(f"Strategy.run: `fn` must be callable; got {fn!r}")
-        with self.scope():
+        with self.scope(), self._at_first_device():
             return replicas.run_replicas(self._contexts, fn, tuple(args), kwargs or {})
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:

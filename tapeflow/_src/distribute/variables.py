@@ -139,8 +139,6 @@ class MirroredVariable(variables.Variable, DistributedVariable):
         return self.values[0 if replica is None else replica.local_id]
 
     def __repr__(self) -> str:
-        if len(self._copies) == 0:
-            return super().__repr__()
         return DistributedValues.__repr__(self)
 
 
@@ -318,9 +316,13 @@ SyncOnReadVariable.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def creator(strategy: Any) -> Callable[..., Any]:
-    """What `tf.Variable` and `tf.compat.v1.Variable` make in the scope of a strategy with several replicas."""
+    """What `tf.Variable` and `tf.compat.v1.Variable` make in the scope of a strategy: with one replica, a variable on
+    its device."""
 
     def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
+        if strategy.num_replicas_in_sync == 1:
+            with strategy._at_replica(0):
+                return next_creator(**arguments)
         synchronization = arguments.get("synchronization") or VariableSynchronization.AUTO
         aggregation = arguments.get("aggregation") or VariableAggregation.NONE
         if synchronization == VariableSynchronization.NONE:

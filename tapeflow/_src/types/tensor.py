@@ -11,12 +11,11 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.advice import TENSOR_HINTS
 from tapeflow._src.namespace import lazy_members, public
+from tapeflow._src.types.device_names import device_name
 from tapeflow._src.types.dtypes import DType
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape, shape_text
 
 Tensor = _core.Tensor
-
-_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:{}"
 
 
 class Reference:
@@ -82,7 +81,7 @@ def _device(self: Any) -> str:
     number = _core.device_of(self)
     if _core.is_symbolic(self):
         return f"/device:CPU:{number - 1}" if number else ""
-    return _DEVICE.format(max(number - 1, 0))
+    return device_name(max(number - 1, 0))
 
 
 def _repr(tensor: Any) -> str:

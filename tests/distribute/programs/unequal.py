@@ -13,6 +13,13 @@ def datasets(context):
     return tf.data.Dataset.range(2 + 3 * context.input_pipeline_id).map(lambda x: tf.cast(x, tf.float32)).batch(2)
 
 
+def rows_here(dataset):
+    parts = [
+        strategy.experimental_local_results(batch)[0] for batch in strategy.experimental_distribute_dataset(dataset)
+    ]
+    return tf.concat(parts, axis=0)
+
+
 def total(batches):
     sums = []
     for batch in batches:
@@ -24,8 +31,7 @@ print(total(strategy.distribute_datasets_from_function(datasets)), flush=True)
 whole = tf.data.Dataset.range(7).map(lambda x: tf.cast(x, tf.float32)).batch(3)
 print(total(strategy.experimental_distribute_dataset(whole)), flush=True)
 shuffled = tf.data.Dataset.range(100).shuffle(100).batch(10)  # without a seed: the first worker's order holds
-mine = tf.concat(list(strategy.experimental_distribute_dataset(shuffled)), axis=0)
-everything = strategy.gather(mine, axis=0).numpy()
+everything = strategy.gather(rows_here(shuffled), axis=0).numpy()
 print(sorted(everything.tolist()) == list(range(100)), flush=True)
 
 folder = sys.argv[1]
@@ -40,5 +46,6 @@ numbers = names.interleave(tf.data.TFRecordDataset).map(lambda text: tf.strings.
 for policy in ("FILE", "AUTO", "DATA", "OFF"):
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = getattr(tf.data.experimental.AutoShardPolicy, policy)
-    mine = tf.concat(list(strategy.experimental_distribute_dataset(numbers.with_options(options))), axis=0)
-    print(policy, sorted(strategy.gather(mine, axis=0).numpy().tolist()), flush=True)
+    print(
+        policy, sorted(strategy.gather(rows_here(numbers.with_options(options)), axis=0).numpy().tolist()), flush=True
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapeflow._src.config import list_logical_devices
+from tapeflow._src.config import logical_device_count
 from tapeflow._src.io.protos import messages
 
 _MEMORY_LIMIT = 256 << 20  # TensorFlow's default for a processor
@@ -14,14 +14,14 @@ def list_local_devices(session_config: Any = None) -> list[Any]:
     """The devices on which operations run: the logical processors."""
     return [
         messages.DeviceAttributes(
-            name=device.name,
-            device_type=device.device_type,
+            name=f"/device:CPU:{number}",
+            device_type="CPU",
             memory_limit=_MEMORY_LIMIT,
             locality=messages.DeviceLocality(),
             incarnation=number + 1,
             xla_global_id=-1,
         )
-        for number, device in enumerate(list_logical_devices())
+        for number in range(logical_device_count())
     ]
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.config import DeviceSpec, list_logical_devices, reset_settings
+from tapeflow._src.config import logical_device_count, reset_settings
 from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.types.device_names import device_name
+from tapeflow._src.types.device_spec import DeviceSpec
 
 _names_used: list[int] = [0]
 
@@ -41,7 +43,7 @@ class Context:
 
     def devices(self) -> list[str]:
         """The names of the devices."""
-        return [f"/job:localhost/replica:0/task:0{device.name}" for device in list_logical_devices()]
+        return [device_name(number) for number in range(logical_device_count())]
 
 
 _context = Context()

@@ -13,8 +13,9 @@ from tapeflow._src.compat.tensorflow.internal_names import test_combinations
 from tapeflow._src.compat.tensorflow.internal_names.test_combinations import generate_for
 from tapeflow._src.config import (
     LogicalDeviceConfiguration,
-    list_logical_devices,
+    forget_devices_used,
     list_physical_devices,
+    logical_device_count,
     set_logical_device_configuration,
 )
 from tapeflow._src.distribute.context import get_strategy
@@ -134,7 +135,8 @@ def in_main_process() -> bool:
 
 
 def _two_cpus() -> Any:
-    if len(list_logical_devices("CPU")) < 2:
+    if logical_device_count() < 2:
+        forget_devices_used()  # the tests before this one have used the only device
         (processor,) = list_physical_devices("CPU")
         set_logical_device_configuration(processor, [LogicalDeviceConfiguration()] * 2)
     return MirroredStrategy(["/cpu:0", "/cpu:1"])
