@@ -170,3 +170,47 @@ def test_rows_of_ragged_tensors_are_checked_in_files(tmp_path):
     np.testing.assert_array_equal(f(tf.ones([5]), tf.constant([3, 0, 2], tf.int64)), [3, 0, 2])
     with pytest.raises(tf.errors.InvalidArgumentError):
         f(tf.ones([5]), tf.constant([3, 0, 1], tf.int64))
+
+
+def test_operations_with_seeds_give_their_numbers_again(tmp_path):
+    tf.random.set_seed(7)
+
+    def drawn():
+        shuffled = tf.random.shuffle(tf.range(6), seed=3)
+        return tf.random.normal([3], seed=4), tf.random.uniform([3], maxval=9, dtype=tf.int32, seed=5), shuffled
+
+    module = tf.Module()
+    module.f = tf.function(drawn, input_signature=[])
+    tf.saved_model.save(module, tmp_path)
+    expected = [[y.numpy() for y in module.f()] for _ in range(2)]
+    loaded = tf.saved_model.load(tmp_path)
+    for values in expected:
+        for y, wanted in zip(loaded.f(), values):
+            np.testing.assert_array_equal(y, wanted)
+    nodes = {node.op for node in module.f.get_concrete_function().graph.as_graph_def().node}
+    assert {"RandomStandardNormal", "RandomUniformInt", "RandomShuffle"} <= nodes
+    tf.random.set_seed(None)
+
+
+ACTIVATIONS = ("elu", "relu", "relu6", "selu", "sigmoid", "softplus", "softsign", "tanh")
+
+
+def test_cotangents_of_jacobians_have_the_shape_that_tensorflow_wants():
+    """TensorFlow's gradients of activations do not broadcast."""
+
+    def jacobians(x):
+        found = []
+        for name in ACTIVATIONS:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = getattr(tf.nn, name)(x) if hasattr(tf.nn, name) else getattr(tf, name)(x)
+            found.append(tape.jacobian(y, x))
+        return found
+
+    graph = tf.function(jacobians, input_signature=[tf.TensorSpec([2, 3])]).get_concrete_function().graph
+    definition = graph.as_graph_def()
+    wide = {node.name for node in definition.node if node.op == "BroadcastTo"}
+    gradients = [node for node in definition.node if node.op.endswith("Grad")]
+    assert len(gradients) == len(ACTIVATIONS)
+    for node in gradients:
+        assert all(name.split(":")[0] in wide for name in node.input), node.op

@@ -290,6 +290,9 @@ def test_loops_over_the_rows_of_ragged_and_sparse_tensors(tmp_path):
     np.testing.assert_array_equal(module.ranges([2, 0, 3]).to_tensor(-1), expected["ranges"])
     sparse = tf.sparse.from_dense([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0]])
     close(module.sparse(sparse), expected["sparse"])
+    close(module.slope(flat, 3), expected["slope"])
+    words = module.words(tf.ragged.constant([["a", "b"], [], ["c"]]))
+    assert words.numpy().tolist() == expected["words"].tolist()
 
 
 def test_a_signature_says_what_it_gives(tmp_path):

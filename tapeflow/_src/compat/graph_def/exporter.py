@@ -211,6 +211,7 @@ class GraphWriter:
         self.resources: dict[int, Ref] = {}
         self.effects: list[str] = []
         self.seed_by_key: dict[str, Ref] = {}  # seeds of keys for random numbers, by the nodes of the keys
+        self.stream_seeds_by_key: dict[str, tuple[int, int]] = {}  # of keys that a stream gives, by their names
         self.stateful = self.is_gradient = False
         self.name = ""  # of the function
         self._ref_by_value: dict[int, Ref] = {}

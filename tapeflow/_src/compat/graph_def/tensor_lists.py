@@ -7,7 +7,7 @@ from typing import Any
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
 from tapeflow._src.compat.graph_def.variants import VariantList, is_variant_list
 from tapeflow._src.control_flow import tensor_list
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_value
 
 
 @handles("EmptyTensorList")
@@ -15,6 +15,8 @@ def _empty(step: Step, values: list[Any], context: Context) -> Any:
     if step.attributes["element_dtype"].name == "variant":
         return [VariantList(convert_to_tensor(0), [])]
     shape, most = values
+    if get_static_value(most) is None:  # a bound of memory, as large as the loop that fills the list is long
+        most = -1
     return [tensor_list.empty_list(shape, most, step.attributes["element_dtype"])]
 
 

@@ -41,13 +41,23 @@ class RestoredTrace:
         self.args, self.kwargs = decode(saved.canonicalized_input_signature) or ((), {})
         self.output = decode(saved.output_signature)
         self.input_names: list[str] = []
+        self._first_tensors: list[Any] = []
+
+    def concrete_for(self, tensors: list[Any]) -> ConcreteFunction:
+        """The graph. While it is made, what depends on values may look at those of the first call."""
+        if "concrete" not in self.__dict__:
+            self._first_tensors = [] if any(map(_core.is_symbolic, tensors)) else tensors
+        return self.concrete
 
     @functools.cached_property
     def concrete(self) -> ConcreteFunction:
         """The graph."""
         function = Function(self.run, self.name.removeprefix("__inference_"), autograph=False)
+        call = CallSignature(tuple(self.args), self.kwargs)
+        if self._first_tensors:
+            call.tensors, self._first_tensors = list(self._first_tensors), []
         with running_at_once():
-            found = function._trace_once(CallSignature(tuple(self.args), self.kwargs), None, False)
+            found = function._trace_once(call, None, False)
         names = [arg.name for arg in self.library.find(self.name).signature.input_arg]
         count = len(found.signature.tensor_specs)
         found.graph.input_names = (self.input_names or names)[:count]
@@ -157,11 +167,11 @@ class RestoredFunction(Function):
             return trace.run_flat(tensors)
         known = self._trace_by_key.get(call.key)
         if known is not None:
-            return known.concrete.call_flat(call.tensors)
+            return known.concrete_for(call.tensors).call_flat(call.tensors)
         trace, tensors, exact = self._match(call)
         if exact:
             self._trace_by_key[call.key] = trace
-        return trace.concrete.call_flat(tensors)
+        return trace.concrete_for(tensors).call_flat(tensors)
 
     def _match(self, call: CallSignature) -> tuple[RestoredTrace, list[Any], bool]:
         """The graph for a call, its tensors, and whether they are those of the call as they are."""

@@ -31,6 +31,7 @@ class Stream(_core.Variable):
     def __init__(self, low: int, high: int, key: int) -> None:
         state = _core.convert_to_tensor([low, high, key], "int64", None, "random")
         self._set_up(state, state.shape, False, "random_stream:0")
+        self.seeds = (0, 0)  # those of the operation of TensorFlow that gives the same numbers; zeros if there are none
 
 
 class _Seeds:
@@ -167,7 +168,9 @@ def _next_number(graph: Any) -> int:
 def _new_stream(first: int | None, second: int | None) -> Stream:
     if first is None or second is None:
         return Stream(0, SystemRandom().getrandbits(64) - 2**63, SystemRandom().getrandbits(64) - 2**63)
-    return Stream(0, second, first)
+    made = Stream(0, second, first)
+    made.seeds = (first, second)
+    return made
 
 
 def draw(operation: Any, seed: int | None, blocks: Any) -> tuple[Any, Any]:

@@ -13,11 +13,12 @@ import numpy as np
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.elements import as_ragged, bytes_of, elements_of, map_bytes, string_tensor, tensor_from
 from tapeflow._src.types.dtypes import as_dtype, float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 def _lower_text(value: bytes) -> str:
@@ -206,6 +207,17 @@ def unsorted_segment_join(
     for cell, found in words_by_cell.items():
         joined[cell] = between.join(found)
     return tensor_from(joined.tolist(), "string", [count, *inner])
+
+
+def _joined_segments_spec(inputs: Any, segment_ids: Any, num_segments: Any, *_: Any, **__: Any) -> TensorSpec:
+    words, segments = convert_to_tensor(inputs).shape, convert_to_tensor(segment_ids).shape
+    if words.rank is None or segments.rank is None:
+        return TensorSpec(None, "string")
+    count = get_static_value(num_segments)
+    return TensorSpec([None if count is None else int(count), *words[segments.rank :]], "string")
+
+
+unsorted_segment_join.result_specs = _joined_segments_spec  # type: ignore[attr-defined]
 
 
 # ---- numbers

@@ -1,4 +1,4 @@
-"""Writes `variants.zip` with TensorFlow 2.21: loops over the rows of ragged and sparse tensors.
+"""Writes `variants.zip` with TensorFlow 2.21: loops over the rows of ragged and sparse tensors, and their words.
 
 .peers/bin/python tests/compat/saved_model/tensorflow_files/make_variants.py
 """
@@ -39,6 +39,17 @@ class Variants(tf.Module):
     def sparse(self, x):
         return tf.map_fn(tf.sparse.reduce_sum, x, fn_output_signature=tf.float32)
 
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.string, ragged_rank=1)])
+    def words(self, x):
+        return tf.strings.reduce_join(x, -1, separator="-")
+
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([], tf.int32)])
+    def slope(self, x, n):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda _: True, lambda y: [tf.sin(y) * x], [x], maximum_iterations=n)[0]
+        return tape.gradient(y, x)
+
 
 def main() -> None:
     module = Variants()
@@ -54,6 +65,8 @@ def main() -> None:
         "sines_inner": sines.nested_row_splits[1],
         "ranges": module.ranges([2, 0, 3]).to_tensor(-1),
         "sparse": module.sparse(tf.sparse.from_dense([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0]])),
+        "words": module.words(tf.ragged.constant([["a", "b"], [], ["c"]])).numpy().astype("S"),
+        "slope": module.slope(rows.flat_values, 3),
     }
     with tempfile.TemporaryDirectory() as name:
         tf.saved_model.save(module, name)

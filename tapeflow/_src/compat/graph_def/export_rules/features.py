@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
+from tapeflow._src.compat.graph_def.export_rules.math import drawn
 from tapeflow._src.compat.graph_def.export_rules.python import Parts, Rule, as_ref, rule_by_function
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
 from tapeflow._src.compat.raw_ops.parsing_ops import parse_in_order
@@ -407,7 +408,7 @@ def _bounded(n: ExportedNode) -> Any:
 
 @writes("PhiloxShuffle")
 def _shuffle(n: ExportedNode) -> Any:
-    return n.e.one("StatelessShuffle", n[0], n[1], n[2], n.e.ints(1))
+    return drawn(n, n[1], n[0]) or n.e.one("StatelessShuffle", n[0], n[1], n[2], n.e.ints(1))
 
 
 # By the number of the kind. The classes of a table of weights (2) are written nowhere: it is one of aliases.

@@ -9,6 +9,7 @@ import numpy as np
 
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
+from tapeflow._src.ops.random.seeds import Stream
 
 
 def axes_of(n: ExportedNode, place: int) -> Ref:
@@ -95,7 +96,22 @@ def _conj(n: ExportedNode) -> Any:
 def _root_gradient(n: ExportedNode) -> Any:
     """TensorFlow's operation conjugates the result of the forward pass; ours is given the conjugate."""
     y = n.e.one("Conj", n[0]) if n[0].dtype.is_complex else n[0]
-    return n.e.one(n.op, y, n[1])
+    return n.e.one(n.op, *_alike(n, [y, n[1]]))
+
+
+@writes("EluGrad", "Relu6Grad", "ReluGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "TanhGrad")
+def _activation_gradient(n: ExportedNode) -> Any:
+    return n.e.one(n.op, *_alike(n, n.inputs))
+
+
+def _alike(n: ExportedNode, inputs: list[Ref]) -> list[Ref]:
+    """Two inputs of one shape: TensorFlow's operations do not broadcast where ours do, as in a Jacobian."""
+    first, second = n.shape(0), n.shape(1)
+    if first.rank is None or (first.rank == second.rank and first.is_compatible_with(second)):
+        return inputs
+    e = n.e
+    shape = e.one("BroadcastArgs", *(e.one("Shape", x, out_type="int32") for x in inputs))
+    return [e.one("BroadcastTo", x, shape) for x in inputs]
 
 
 # ---- matrices
@@ -205,15 +221,37 @@ def _fourier_to_real(n: ExportedNode) -> Any:
 # ---- random numbers
 
 
-@writes("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2",
-        "StatelessRandomUniformFullIntV2")  # fmt: skip
+_STATEFUL_BY_STATELESS = {
+    "StatelessRandomUniformV2": "RandomUniform", "StatelessRandomNormalV2": "RandomStandardNormal",
+    "StatelessTruncatedNormalV2": "TruncatedNormal", "StatelessRandomUniformIntV2": "RandomUniformInt",
+    "PhiloxShuffle": "RandomShuffle",
+}  # fmt: skip
+
+
+def drawn(n: ExportedNode, key: Ref, *inputs: Ref, **attributes: Any) -> Ref | None:
+    """The operation of TensorFlow that draws its numbers itself, if the key comes of a stream; else None."""
+    seeds = n.writer.stream_seeds_by_key.get(key.node)
+    if seeds is None:
+        return None
+    n.writer.stateful = True
+    return n.e.one(_STATEFUL_BY_STATELESS[n.op], *inputs, seed=seeds[0], seed2=seeds[1], **attributes)
+
+
+@writes("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2")
 def _stateless(n: ExportedNode) -> Any:
+    shape, dtype = n.tensor(0), n.kind[0]
+    return drawn(n, n[0], shape, dtype=dtype) or n.e.one(n.op, shape, n[0], n[1], n.tensor(1), dtype=dtype)
+
+
+@writes("StatelessRandomUniformFullIntV2")
+def _stateless_full(n: ExportedNode) -> Any:
     return n.e.one(n.op, n.tensor(0), n[0], n[1], n.tensor(1), dtype=n.kind[0])
 
 
 @writes("StatelessRandomUniformIntV2")
 def _stateless_ints(n: ExportedNode) -> Any:
-    return n.e.one(n.op, n.tensor(0), n[0], n[1], n.tensor(1), n[2], n[3])
+    shape, limits = n.tensor(0), n.inputs[2:4]
+    return drawn(n, n[0], shape, *limits) or n.e.one(n.op, shape, n[0], n[1], n.tensor(1), *limits)
 
 
 @writes("StatelessRandomGammaV3")
@@ -230,13 +268,21 @@ def _index_shuffle(n: ExportedNode) -> Any:
 def _advance(n: ExportedNode) -> Any:
     """Key and counter of a generator's state, and the state after so many blocks: the counter has 128 bits.
 
-    The streams behind `tf.random.uniform` and the like are no variables of the model: theirs are drawn anew.
+    The streams behind `tf.random.uniform` and the like are no variables of the model: an operation of TensorFlow with
+    the same seeds draws in their place, or a seed is drawn for those that it has with a seed alone.
     """
     e, state = n.e, n[0]
     if state.node.startswith("stream"):
         n.writer.stateful = True
+        seeds = _seeds_of_stream(n)
+        readers = [op for op, numbers, *_ in n.writer.data[2] if n.first in numbers or n.first + 1 in numbers]
+        if len(readers) == 1 and readers[0] in _STATEFUL_BY_STATELESS:
+            name = f"stream_key_{n.first}"
+            n.writer.stream_seeds_by_key[name] = seeds
+            kinds = [n.writer.kind(n.first + i) for i in range(2)]
+            return [*(Ref(name, "key", i, i, *kind) for i, kind in enumerate(kinds)), state]
         limits = e.constant(-(2**62), "int64"), e.constant(2**62, "int64")
-        seed = e.one("RandomUniformInt", e.ints([2]), *limits)
+        seed = e.one("RandomUniformInt", e.ints([2]), *limits, seed=seeds[0], seed2=seeds[1])
         key, counter = e.node("StatelessRandomGetKeyCounter", seed)
         n.writer.seed_by_key[key.node] = seed
         return [key, counter, state]
@@ -249,6 +295,15 @@ def _advance(n: ExportedNode) -> Any:
     carried = e.one("AddV2", high, e.one("Cast", e.one("Less", after, low), DstT="uint64"))
     new = e.one("Bitcast", e.one("Pack", [after, carried, key], axis=0), type="int64")
     return [e.one("Reshape", key, e.ints([1])), e.one("Pack", [low, high], axis=0), new]
+
+
+def _seeds_of_stream(n: ExportedNode) -> tuple[int, int]:
+    """The seeds of the stream whose state a node takes; zeros if it has none, or if the state comes from outside."""
+    node = n.writer.node_of(n._numbers[0])
+    while node is not None and node[0] == "Identity":
+        node = n.writer.node_of(node[1][0])
+    held = None if node is None or node[0] != "ReadVariableOp" else node[2][0][1]
+    return held.seeds if isinstance(held, Stream) else (0, 0)
 
 
 # ---- special functions without an operation of TensorFlow's
