@@ -59,10 +59,18 @@ def element_repr(values: Any) -> str:
     return repr(values if isinstance(values, bytes) else values.item())
 
 
+def traced_graph() -> Any:
+    """The graph of the function that is being traced, or None."""
+    graph = _core.current_graph()
+    return None if graph is None or graph.graph_mode else graph
+
+
 def _name(self: Any) -> str:
     """The name in its graph, as `add:0`."""
     place = _core.place_of(self)
     if place is None:
+        if traced_graph() is not None:
+            return "Const:0"
         raise AttributeError("Tensor.name is undefined when eager execution is enabled.")
     graph, value, node = place
     if graph is None:

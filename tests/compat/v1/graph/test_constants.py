@@ -88,3 +88,20 @@ def test_name_scopes_outside_of_graphs_name_variables():
 def test_batch_gather_of_a_vector_takes_rows():
     assert tf.compat.v1.batch_gather([[1, 2], [3, 4]], [1]).numpy().tolist() == [[3, 4]]
     assert tf.compat.v1.batch_gather([[[1], [2]], [[3], [4]]], [[1], [0]]).numpy().tolist() == [[[2]], [[3]]]
+
+
+def test_constants_of_a_traced_function_belong_to_its_graph():
+    found = []
+
+    @tf.function
+    def f(x):
+        constant = tf.constant(1.0)
+        found.append(constant.graph is x.graph is tf.zeros([2]).op.graph)
+        found.append((constant.name, constant.op.type, constant.op.inputs))
+        tf.cond(x > 0, lambda: found.append(tf.constant(1).graph is x.graph), lambda: None)
+        return x
+
+    f(tf.constant(1.0))
+    assert found == [True, ("Const:0", "Const", ()), False]
+    with pytest.raises(AttributeError, match="Tensor.graph is undefined"):
+        tf.constant(1.0).graph

@@ -6,6 +6,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import lazy_members, public
+from tapeflow._src.types.tensor import traced_graph
 
 _TYPE_BY_NAME = {"GetItem": "StridedSlice"}
 
@@ -154,11 +155,14 @@ def _place(tensor: Any, attribute: str) -> tuple[Any, int, int]:
 
 
 class GraphTensor:
-    """The members of `tf.Tensor` that only tensors of a graph have."""
+    """The members of `tf.Tensor` that only tensors of a graph have. A tensor with a value has them while a function
+    is traced, where it is a constant of that graph."""
 
     @property
     def op(self: Any) -> Operation:
         """The operation that gives this tensor, in its graph."""
+        if _core.place_of(self) is None and (traced := traced_graph()) is not None:
+            return ImpliedOperation(traced, "Const", "Const", [], [self])
         graph, _, node = _place(self, "op")
         if node >= 0:
             return operation_of(graph, node)
@@ -167,6 +171,8 @@ class GraphTensor:
     @property
     def graph(self: Any) -> Any:
         """The graph that computes this tensor."""
+        if _core.place_of(self) is None and (traced := traced_graph()) is not None:
+            return traced
         return _place(self, "graph")[0]
 
     @property
