@@ -181,6 +181,11 @@ def test_sum_of_operators():
     (total,) = add([diagonal, tf.linalg.LinearOperatorFullMatrix([[1.0, 1.0], [1.0, 1.0]])])
     assert isinstance(total, tf.linalg.LinearOperatorFullMatrix)
     np.testing.assert_array_equal(total.to_dense(), [[2.0, 1.0], [1.0, 3.0]])
+    (total,) = add([identity, tf.linalg.LinearOperatorScaledIdentity(2, [3.0, 4.0])])
+    assert isinstance(total, tf.linalg.LinearOperatorScaledIdentity)
+    np.testing.assert_array_equal(total.multiplier, [4.0, 5.0])
+    with pytest.raises(TypeError, match="Expected operator to be one of"):
+        add([identity, tf.linalg.LinearOperatorZeros(2)])
 
 
 def test_truncated_normal():

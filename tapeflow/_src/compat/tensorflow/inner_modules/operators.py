@@ -21,11 +21,23 @@ def make_composite_tensor(cls: type, module_name: str = "tf.linalg") -> type:
     return cls
 
 
+_KINDS: list[Any] = [
+    LinearOperatorIdentity | LinearOperatorScaledIdentity,
+    LinearOperatorDiag,
+    LinearOperatorLowerTriangular,
+    LinearOperatorFullMatrix,
+]
+
+
 def _rank(operator: LinearOperator) -> int:
     """How general the matrices of an operator are: the sum of two is as general as the more general one."""
-    if isinstance(operator, LinearOperatorIdentity | LinearOperatorScaledIdentity | LinearOperatorDiag):
-        return 0
-    return 1 if isinstance(operator, LinearOperatorLowerTriangular) else 2
+    for rank, kinds in enumerate(_KINDS):
+        if isinstance(operator, kinds):
+            return rank
+    raise TypeError(
+        "Expected operator to be one of [LinearOperatorDiag, LinearOperatorLowerTriangular, LinearOperatorFullMatrix, "
+        f"LinearOperatorIdentity, LinearOperatorScaledIdentity]. Received: {operator}"
+    )
 
 
 def add_operators(
@@ -34,7 +46,7 @@ def add_operators(
     addition_tiers: Any = None,
     name: str | None = None,
 ) -> list[LinearOperator]:
-    """The sum of operators, as a list of one operator of the narrowest kind among diagonal, triangular and full."""
+    """The sum of operators as a list of one: a multiple of the identity, diagonal, triangular or full."""
     if addition_tiers is not None:
         raise NotImplementedError("add_operators: addition_tiers are not supported; leave the argument out.")
     operators = list(operators)
@@ -46,10 +58,13 @@ def add_operators(
         "is_positive_definite": True if all(operator.is_positive_definite for operator in operators) else None,
         "name": operator_name or "add_operators",
     }
-    if rank == 0:
-        return [LinearOperatorDiag(sum_of([operator.diag_part() for operator in operators]), **hints)]
+    if rank <= 1:
+        diagonal = sum_of([operator.diag_part() for operator in operators])
+        if rank == 1:
+            return [LinearOperatorDiag(diagonal, **hints)]
+        return [LinearOperatorScaledIdentity(operators[0].range_dimension_tensor(), diagonal[..., 0], **hints)]
     total = sum_of([operator.to_dense() for operator in operators])
-    kind = LinearOperatorLowerTriangular if rank == 1 else LinearOperatorFullMatrix
+    kind = LinearOperatorLowerTriangular if rank == 2 else LinearOperatorFullMatrix
     return [kind(total, **hints)]
 
 
