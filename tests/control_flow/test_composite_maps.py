@@ -105,3 +105,24 @@ def test_dense_rows_of_any_size_become_ragged(wrap):
     assert whole.to_list() == x.numpy().tolist() and deep.to_list() == x.numpy()[:, :, None].tolist()
     assert (cut.to_list(), unpadded.to_list()) == ([[1.0], [3.0, 0.0, 0.0]], [[1.0, 2.0], [3.0]])
     assert tf.RaggedTensor.from_tensor(tf.zeros([2, 0]), padding=0.0).to_list() == [[], []]
+
+
+@BOTH
+def test_row_splits_are_of_the_dtype_that_the_signature_says(wrap):
+    for dtype in (tf.int32, tf.int64):
+        spec = tf.RaggedTensorSpec([None], tf.int32, row_splits_dtype=dtype)
+        result = wrap(lambda x: tf.map_fn(tf.range, x, fn_output_signature=spec))(tf.constant([1, 3]))  # noqa: B023
+        assert result.row_splits.dtype == dtype
+        assert result.to_list() == [[0], [0, 1, 2]]
+
+
+def test_rows_whose_rank_only_the_signature_says():
+    spec = tf.RaggedTensorSpec([None], tf.float32)
+
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def doubled(x):
+        return tf.map_fn(
+            lambda row: 2.0 * row, tf.RaggedTensor.from_row_lengths(x, [2, 0, 1]), fn_output_signature=spec
+        )
+
+    assert doubled([1.0, 2.0, 3.0]).to_list() == [[2.0, 4.0], [], [6.0]]

@@ -169,3 +169,49 @@ def test_loss_of_sparse_labels():
     too_long = tf.sparse.from_dense([[1, 1, 1, 1], [3, 0, 0, 0]])  # needs three blanks between
     with pytest.raises(tf.errors.InvalidArgumentError, match="Not enough time"):
         run(too_long, logits)
+
+
+X = np.random.default_rng(0).normal(size=[2, 3, 3, 2]).astype(np.float32)
+LABELS = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
+OF_UNKNOWN_RANK = {
+    "average loss": (lambda x: tf.nn.compute_average_loss(x, sample_weight=x, global_batch_size=8), X[0, 0, 0]),
+    "pairwise loss": (lambda x: tf.compat.v1.losses.mean_pairwise_squared_error(x, 2.0 * x * x), X[0, 0]),
+    "smoothed labels": (
+        lambda x: tf.compat.v1.losses.softmax_cross_entropy(x, 2.0 * x, label_smoothing=0.2),
+        LABELS,
+    ),
+    "sparse times dense": (
+        lambda x: (tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2]) * x).values,
+        LABELS + 1.0,
+    ),
+    "rows of a tensor": (lambda x: tf.RaggedTensor.from_tensor(x, ragged_rank=2).flat_values, X),
+    "rows without padding": (lambda x: tf.RaggedTensor.from_tensor(x, padding=0.0).row_lengths(), LABELS),
+    "rows of lengths": (lambda x: tf.RaggedTensor.from_tensor(x, lengths=[1, 2]).flat_values, X),
+    "transposed convolution": (
+        lambda x: tf.nn.conv2d_transpose(x, tf.ones([3, 3, 1, 2]), [2, 6, 6, 1], 2, "SAME"),
+        X,
+    ),
+    "top k": (lambda x: tf.math.in_top_k([1, 0], x, 1), LABELS),
+    "accidental hits": (
+        lambda x: tf.nn.compute_accidental_hits(tf.cast(x, tf.int64), [1, 2, 0], num_true=2)[2],
+        LABELS,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_UNKNOWN_RANK)
+def test_unknown_ranks(what):
+    """As eagerly: in a function, and in a graph of TensorFlow 1, where no call gives an example."""
+    function, x = OF_UNKNOWN_RANK[what]
+    expected = function(tf.constant(x)).numpy()
+    run = tf.function(function, input_signature=[tf.TensorSpec(None)])
+    np.testing.assert_allclose(run(x), expected, rtol=1e-5)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = tf.compat.v1.placeholder(tf.float32)
+        np.testing.assert_allclose(session.run(function(given), {given: x}), expected, rtol=1e-5)
+
+
+def test_row_numbers_in_a_graph():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        rows = tf.RaggedTensor.from_value_rowids(tf.constant([1.0, 2.0, 3.0]), [0, 0, 2], nrows=4)
+        np.testing.assert_array_equal(session.run(rows.row_splits), [0, 2, 2, 3, 3])

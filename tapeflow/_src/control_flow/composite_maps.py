@@ -11,6 +11,7 @@ from tapeflow._src.control_flow.tensor_array import TensorArray
 from tapeflow._src.control_flow.tracing import FuncGraph, building_inside, scratch_graph
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.ops.extension.extension_type import BatchableExtensionType, BatchableExtensionTypeSpec
 from tapeflow._src.ops.ragged import joining as ragged_joining
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
@@ -75,8 +76,10 @@ def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
         leaves = [
             x if isinstance(x, RaggedTensor | SparseTensor) else convert_to_tensor(x) for x in nest.flatten(result)
         ]
-        for leaf, kind in zip(leaves, nest.flatten(kinds)):
+        for k, (leaf, kind) in enumerate(zip(leaves, nest.flatten(kinds))):
             _check_dtype(leaf, kind)
+            if isinstance(kind, RaggedTensorSpec) and leaf.shape.rank is None:
+                leaves[k] = ensure_shape(leaf, kind.shape)
         return leaves
 
     flat_kinds = nest.flatten(kinds)
@@ -163,7 +166,7 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
     if not isinstance(kind, RaggedTensorSpec):
         return primitives.Pack(rows, 0) if rows else zeros([0], _dtype_of(kind))
     if rows:
-        return ragged_joining.stack(rows)
+        return ragged_joining.stack(rows).with_row_splits_dtype(kind.row_splits_dtype)
     return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)
 
 
@@ -204,6 +207,7 @@ def _in_loop(apply: Callable[[Any], list[Any]], count: Any, kinds: list[Any]) ->
         if isinstance(kind, RaggedTensorSpec):
             flat, *lengths = next(rest)
             result = RaggedTensor.from_nested_row_lengths(flat, [result, *lengths], validate=False)
+            result = result.with_row_splits_dtype(kind.row_splits_dtype)
         results.append(result)
     return results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.distribute import strategy as _strategy  # noqa: F401  it sets the default strategy
 from tapeflow._src.distribute.context import get_strategy, has_strategy, in_cross_replica_context
 from tapeflow._src.namespace import public
@@ -45,7 +45,7 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
     batch = loss.shape[0]
     if sample_weight is not None:
         weight = convert_to_tensor(sample_weight, dtype_hint=loss.dtype)
-        loss = _weighted(loss, cast(weight, loss.dtype))
+        loss = _weighted_whole(loss, cast(weight, loss.dtype))
     if global_batch_size is None:
         global_batch_size = replicas * (primitives.Shape(loss)[0] if batch is None else batch)
     else:
@@ -65,6 +65,9 @@ def _weighted(loss: Any, weight: Any) -> Any:
     elif missing == -1 and weight.shape[-1] == 1:
         weight = primitives.Squeeze(weight, [-1])
     return loss * weight
+
+
+_weighted_whole: Any = _core.Composition(_weighted)  # ranks may be unknown while tracing
 
 
 @public("nn.scale_regularization_loss", "compat.v1.nn.scale_regularization_loss")

@@ -159,3 +159,15 @@ def test_positions_of_each_batch_along_a_later_axis():
     assert tf.gather(params, [1, 0], axis=2, batch_dims=1).to_list() == [[b"b", b"e"], [b"f"]]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 5 is not in \[0, 2\)"):
         tf.gather(params, [0, 5])
+
+
+def test_stacked_partitions_have_splits_of_the_dtype_of_the_numbers():
+    for dtype in (tf.int32, tf.int64):
+        rows = tf.ragged.stack_dynamic_partitions([1.0, 2.0], tf.constant([1, 0], dtype), 2)
+        assert rows.row_splits.dtype == dtype
+    assert tf.ragged.stack_dynamic_partitions(tf.ragged.constant([[1], [2, 3]]), [1, 0], 2).row_splits.dtype == tf.int64
+
+
+def test_uniform_rows_that_do_not_fit():
+    with pytest.raises(ValueError, match="uniform_row_length=2 times nrows=1 must equal nvals=3"):
+        tf.RaggedTensor.from_uniform_row_length([1, 2, 3], 2)

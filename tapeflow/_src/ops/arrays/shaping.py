@@ -139,6 +139,11 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return primitives.EnsureShape(x, [-1 if d is None else d for d in wanted])
 
 
+def of_rank(x: Any, rank: int) -> Any:
+    """`x`; if its rank is unknown while tracing, as a tensor of this rank, which is checked when the graph runs."""
+    return x if x.shape.rank is not None else primitives.EnsureShape(x, [-1] * rank)
+
+
 @public("broadcast_static_shape")
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """The shape that two shapes broadcast to.

@@ -13,6 +13,7 @@ from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
+from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.types.dtypes import as_dtype, int32
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -212,7 +213,8 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     >>> tf.math.in_top_k([0, 1], [[0.1, 0.9], [0.1, 0.9]], 1)
     <tf.Tensor: shape=(2,), dtype=bool, numpy=array([False,  True])>
     """
-    predictions, targets = convert_to_tensor(predictions), convert_to_tensor(targets, dtype_hint=int32)
+    predictions = of_rank(convert_to_tensor(predictions), 2)
+    targets = of_rank(convert_to_tensor(targets, dtype_hint=int32), 1)
     if predictions.shape.rank != 2:
         raise InvalidArgumentError.of(f"in_top_k: predictions must be 2-dimensional; got {predictions.shape}")
     if targets.shape.rank != 1 or not targets.shape.is_compatible_with(predictions.shape[:1]):

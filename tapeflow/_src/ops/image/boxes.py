@@ -13,6 +13,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
+from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.random.streams import normal, uniform
 from tapeflow._src.types.dtypes import float32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -178,8 +179,8 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     >>> tf.image.draw_bounding_boxes(tf.zeros([1, 1, 2, 1]), [[[0., 0., 0., 0.]]], [[5.]])[0, 0, :, 0]
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([5., 0.], dtype=float32)>
     """
-    images = convert_to_tensor(images)
-    boxes = convert_to_tensor(boxes, dtype_hint=float32)
+    images = of_rank(convert_to_tensor(images), 4)
+    boxes = of_rank(convert_to_tensor(boxes, dtype_hint=float32), 3)
     if images.shape.rank != 4 or images.shape[3] not in (1, 3, 4):
         raise InvalidArgumentError.of(
             f"image.draw_bounding_boxes: images must be 4-D with 1, 3 or 4 channels; got {images.shape.as_list()}",

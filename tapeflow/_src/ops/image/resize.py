@@ -13,6 +13,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import plain_sizes
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
+from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.dtypes import float32, float64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -424,9 +425,9 @@ def crop_and_resize(
     >>> tf.image.crop_and_resize([[[[1.], [3.]]]], [[0., 0., 0., 1.]], [0], [1, 3])[0, 0, :, 0]
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 2., 3.], dtype=float32)>
     """
-    x = convert_to_tensor(image)
-    boxes = convert_to_tensor(boxes, dtype_hint=float32)
-    box_indices = convert_to_tensor(box_indices)
+    x = of_rank(convert_to_tensor(image), 4)
+    boxes = of_rank(convert_to_tensor(boxes, dtype_hint=float32), 2)
+    box_indices = of_rank(convert_to_tensor(box_indices), 1)
     if x.shape.rank != 4:
         raise InvalidArgumentError.of(f"image.crop_and_resize: input image must be 4-D; got {x.shape.as_list()}")
     if boxes.shape.rank != 2 or boxes.shape[1] != 4:

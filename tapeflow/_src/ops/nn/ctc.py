@@ -11,6 +11,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.types.dtypes import float32, float64, int32, int64
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
@@ -48,7 +49,7 @@ def ctc_loss(
     >>> tf.nn.ctc_loss([[1]], tf.zeros([1, 1, 2]), [1], [1], blank_index=0)
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.6931472], dtype=float32)>
     """
-    logits = convert_to_tensor(logits)
+    logits = of_rank(convert_to_tensor(logits), 3)
     if logits.shape.rank != 3:
         raise InvalidArgumentError.of(f"nn.ctc_loss: logits must have rank 3; got {logits.shape.as_list()}")
     sparse = is_sparse_matrix(labels)
@@ -124,8 +125,8 @@ def ctc_greedy_decoder(
     >>> paths[0].values
     <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """
-    inputs = convert_to_tensor(inputs)
-    lengths = convert_to_tensor(sequence_length)
+    inputs = of_rank(convert_to_tensor(inputs), 3)
+    lengths = of_rank(convert_to_tensor(sequence_length), 1)
     if inputs.shape.rank != 3:
         raise InvalidArgumentError.of(f"nn.ctc_greedy_decoder: inputs is not a 3-Tensor; got {inputs.shape}")
     times, batch, classes = inputs.shape.as_list()

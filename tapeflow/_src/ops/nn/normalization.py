@@ -13,7 +13,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, is_open, ones_like, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import ensure_shape
+from tapeflow._src.ops.arrays.shaping import ensure_shape, of_rank
 from tapeflow._src.ops.random.stateless import stateless_uniform
 from tapeflow._src.ops.random.streams import uniform
 from tapeflow._src.types.dtypes import bfloat16, float16, float32, float64, int32
@@ -230,7 +230,7 @@ def fused_batch_norm(
             "Both `mean` and `variance` must be a 1D tensor when `is_training` is False or "
             f"`exponential_avg_factor` != 1.0. Received: `mean` {mean!r} and `variance` {variance!r}"
         )
-    x = convert_to_tensor(x)
+    x = of_rank(convert_to_tensor(x), len(data_format))
     rank = x.shape.rank
     if rank not in (4, 5):
         raise InvalidArgumentError.of(f"fused_batch_norm: input must be 4 or 5-dimensional; got {x.shape}")

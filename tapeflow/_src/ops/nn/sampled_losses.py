@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import ones_like, zeros_like
+from tapeflow._src.ops.arrays.constants import ones_like, shape_argument, zeros_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.nn.candidates import log_uniform_candidate_sampler
 from tapeflow._src.ops.nn.embeddings import lookup
@@ -32,8 +32,8 @@ def compute_accidental_hits(
     sampled = cast(convert_to_tensor(sampled_candidates), int64)
     same = primitives.Equal(primitives.ExpandDims(true, 2), primitives.Reshape(sampled, [1, 1, -1]))
     places = primitives.Where(same)
-    count = places.shape[0]
-    weights = primitives.BroadcastTo(cast(float(np.finfo(np.float32).min), float32), [count])
+    count = shape_argument(primitives.Shape(places, int32)[:1])
+    weights = primitives.BroadcastTo(cast(float(np.finfo(np.float32).min), float32), count)
     return cast(places[:, 0], int32), places[:, 2], weights
 
 

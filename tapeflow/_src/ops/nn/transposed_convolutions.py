@@ -10,6 +10,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import dynamic_dims, numbers_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.nn.window_arguments import (
     geometry,
     to_channels_first,
@@ -29,8 +30,8 @@ def _transposed(
     dilations: Any,
     spatial: int,
 ) -> Tensor:
-    x = convert_to_tensor(x)
-    filters = convert_to_tensor(filters, dtype_hint=x.dtype)
+    x = of_rank(convert_to_tensor(x), spatial + 2)
+    filters = of_rank(convert_to_tensor(filters, dtype_hint=x.dtype), spatial + 2)
     first, kind, pads, steps, dilation = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2 or filters.shape.rank != spatial + 2:
         raise InvalidArgumentError.of(

@@ -163,5 +163,7 @@ def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, na
     else:
         parts = list(primitives.DynamicPartition(data, partitions, int(num_partitions)))
     sizes = [p.nrows() if isinstance(p, RaggedTensor) else primitives.Shape(p, int64)[0] for p in parts]
-    lengths = primitives.Pack([cast(size, int64) for size in sizes], 0)
+    is_ragged = isinstance(data, RaggedTensor) or isinstance(partitions, RaggedTensor)
+    kind = int64 if is_ragged else convert_to_tensor(partitions).dtype
+    lengths = primitives.Pack([cast(size, kind) for size in sizes], 0)
     return RaggedTensor(concat(parts, 0), splits_from_lengths(lengths))

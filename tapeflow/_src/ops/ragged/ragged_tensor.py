@@ -12,7 +12,6 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, padding_value_of
-from tapeflow._src.ops.arrays.indexing import boolean_mask as dense_boolean_mask
 from tapeflow._src.ops.arrays.passing import after
 from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.ragged.elementwise import RaggedOperators, elementwise, holds_ragged, is_elementwise
@@ -80,12 +79,11 @@ class RaggedTensor(RaggedOperators, RaggedRows):
     ) -> RaggedTensor:
         """The rows of a dense tensor, cut to `lengths`, or without the `padding` at their ends."""
         x = convert_to_tensor(tensor)
-        dims, dtype = x.shape.as_list(), as_dtype(row_splits_dtype)
-        if None in dims:
-            sizes = primitives.Shape(x, int64)
-            dims = [sizes[axis] if size is None else size for axis, size in enumerate(dims)]
-        if not 0 < ragged_rank < len(dims):
-            raise ValueError(f"ragged_rank must be in [1, {len(dims)}); got {ragged_rank}")
+        rank, dtype, sizes = x.shape.rank, as_dtype(row_splits_dtype), primitives.Shape(x, int64)
+        if ragged_rank < 1 or (rank is not None and ragged_rank >= rank):
+            raise ValueError(f"ragged_rank must be in [1, {rank}); got {ragged_rank}")
+        known = [None, None] if rank is None else x.shape.as_list()
+        dims = [sizes[axis] if size is None else size for axis, size in enumerate(known)]
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
         if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int):
@@ -93,23 +91,29 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             if len(lengths) == 1:
                 return outer
             return cls(cls.from_tensor(outer.values, lengths[1:], row_splits_dtype=dtype), outer.row_splits)
+        joined = (
+            primitives.ConcatV2([primitives.Reshape(dims[0] * dims[1], [1]), sizes[2:]], 0)
+            if rank is None
+            else [dims[0] * dims[1], *dims[2:]]
+        )
+        flat = primitives.Reshape(x, joined)
         if ragged_rank > 1:
-            inner = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
-            values = cls.from_tensor(inner, lengths, padding, ragged_rank - 1, None, dtype)
-            return cls(values, even_splits(dims, dtype), x.shape[1])
-        flat = primitives.Reshape(x, [dims[0] * dims[1], *dims[2:]])
+            values = cls.from_tensor(flat, lengths, padding, ragged_rank - 1, None, dtype)
+            return cls(values, even_splits(dims, dtype), known[1])
         if padding is not None:
             filler = convert_to_tensor(padding, dtype=x.dtype)
             same = primitives.Equal(x, filler)
-            if len(dims) > 2:
-                same = primitives.All(same, list(range(2, len(dims))), False)
+            if rank != 2:
+                inner = primitives.Prod(sizes[2:], [0], False)
+                same = primitives.All(primitives.Reshape(same, [dims[0], dims[1], inner]), [2], False)
             kept = primitives.SelectV2(same, convert_to_tensor(0, int64), cast(numbers_below(dims[1]), int64) + 1)
             lengths = primitives.Maximum(primitives.Max(kept, 1, False), convert_to_tensor(0, int64))  # of nothing, too
         if lengths is None:
-            return cls(flat, even_splits(dims, dtype), x.shape[1])
+            return cls(flat, even_splits(dims, dtype), known[1])
         counts = primitives.Minimum(cast(lengths, dtype), cast(dims[1], dtype))
         mask = primitives.Less(cast(numbers_below(dims[1]), dtype), primitives.ExpandDims(counts, 1))
-        return cls(dense_boolean_mask(x, mask), splits_from_lengths(counts))
+        places = primitives.Reshape(primitives.Where(primitives.Reshape(mask, [-1])), [-1])
+        return cls(primitives.GatherV2(flat, places, 0, 0), splits_from_lengths(counts))
 
     @classmethod
     @dispatched

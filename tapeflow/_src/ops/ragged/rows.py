@@ -136,7 +136,7 @@ class RaggedRows(CompositeTensor):
     ) -> Self:
         """The row of each value, in order."""
         rows, values = splits_tensor(value_rowids), values_tensor(values)
-        if _core.is_symbolic(rows) or _core.is_symbolic(nrows):
+        if _core.is_tracing():
             if nrows is None:  # one more than the last row, 0 without values
                 padded = primitives.ConcatV2([_core.convert_to_tensor([-1], rows.dtype, None, "ragged"), rows], 0)
                 nrows = padded[-1] + 1
@@ -178,7 +178,10 @@ class RaggedRows(CompositeTensor):
         length = int(uniform_row_length)
         count = int(nrows) if nrows is not None else (row_count(values) // length if length else 0)
         if validate and count * length != row_count(values):
-            raise _invalid("from_uniform_row_length", f"{row_count(values)} values are not {count} rows of {length}")
+            raise ValueError(
+                f"from_uniform_row_length: uniform_row_length={length} times nrows={count} must equal "
+                f"nvals={row_count(values)}"
+            )
         splits = _core.convert_to_tensor(np.arange(count + 1, dtype=np.int64) * length, int64, None, "ragged")
         return cls(values, splits, length)
 

@@ -125,9 +125,10 @@ def dense_elements(x: SparseTensor, dense: Any, who: str) -> Any:
     y = convert_to_tensor(dense, dtype_hint=x.dtype)
     if y.shape.rank == 0:
         return y
-    if _core.is_symbolic(x.dense_shape):
-        places = x.indices[:, x.shape.rank - y.shape.rank :] % primitives.Shape(y, int64)
-        return primitives.GatherNd(y, places, 0)
+    if _core.is_symbolic(x.dense_shape) or not y.shape.is_fully_defined():
+        sizes = primitives.Shape(y, int64)
+        skip = primitives.Shape(x.dense_shape)[0] - primitives.Shape(sizes)[0]
+        return primitives.GatherNd(y, x.indices[:, skip:] % sizes, 0)
     dims = coordinates.dims_of_sparse(x)
     if y.shape.rank > len(dims) or any(d not in (1, full) for d, full in zip(y.shape.as_list()[::-1], dims[::-1])):
         raise InvalidArgumentError.of(

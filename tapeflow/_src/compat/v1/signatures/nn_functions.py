@@ -10,6 +10,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.signatures.declaration import v1_signature
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.nn.convolution_gradients import filter_gradient, input_gradient
 from tapeflow._src.ops.nn.ctc import beam_search_paths, check_time, collapse_repeated, dense_labels, is_sparse_matrix
 from tapeflow._src.ops.nn.embeddings import lookup, lookup_sparse, safe_lookup_sparse
@@ -89,7 +90,7 @@ def ctc_loss(
     >>> tf.compat.v1.nn.ctc_loss(labels, tf.zeros([1, 1, 3]), [1])
     <tf.Tensor: shape=(1,), dtype=float32, numpy=array([1.0986123], dtype=float32)>
     """
-    logits = convert_to_tensor(inputs if logits is None else logits)
+    logits = of_rank(convert_to_tensor(inputs if logits is None else logits), 3)
     if not is_sparse_matrix(labels):
         raise TypeError(
             f"Expected argument `labels` to be a SparseTensor. Received labels={labels} of type: {type(labels)}"

@@ -181,15 +181,22 @@ def mean_pairwise_squared_error(
     errors = predictions - labels
     weights = cast(convert_to_tensor(weights), float32)
     check_weights(errors, weights)
+    loss = _pairwise_whole(errors, weights)
+    add_loss(loss, loss_collection)
+    return loss
+
+
+def _pairwise(errors: Any, weights: Any) -> Any:
     present = cast(primitives.NotEqual(weights, cast(0, float32)), float32) * find_public("ones_like")(errors)
     sum_of_row = functools.partial(find_public("reduce_sum"), axis=list(range(1, errors.shape.rank)), keepdims=True)
     count, sums = sum_of_row(present), sum_of_row(errors)
     divide = find_public("math.divide_no_nan")
     squares = divide(sum_of_row(errors * errors), primitives.Maximum(count - 1.0, cast(0, float32)))
     products = divide(sums * sums, primitives.Maximum(count * (count - 1.0), cast(0, float32)))
-    loss = _sum(2.0 * (squares - products) * weights)
-    add_loss(loss, loss_collection)
-    return loss
+    return _sum(2.0 * (squares - products) * weights)
+
+
+_pairwise_whole: Any = _core.Composition(_pairwise)  # the rank may be unknown while tracing
 
 
 @_loss("huber_loss")
@@ -256,7 +263,9 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, *, label_smoothing: f
     labels = cast(onehot_labels, logits.dtype)
     logits.shape.assert_is_compatible_with(labels.shape)
     if label_smoothing > 0:
-        labels = labels * (1.0 - label_smoothing) + label_smoothing / labels.shape[-1]
+        known = labels.shape[-1] if labels.shape.rank else None
+        classes = cast(primitives.Shape(labels)[-1] if known is None else known, labels.dtype)
+        labels = labels * (1.0 - label_smoothing) + label_smoothing / classes
     labels = primitives.StopGradient(labels)
     return find_public("nn.softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
 
