@@ -13,6 +13,7 @@ REFUSED = {
     "convolution with a number as format": lambda: tf.nn.convolution(
         tf.ones([1, 4, 1]), tf.ones([2, 1, 1]), data_format=tf.constant(1)
     ),
+    "coefficients of one frequency": lambda: tf.raw_ops.Mfcc(spectrogram=tf.ones([1, 2, 1]), sample_rate=8000),
     "dct of nothing": lambda: tf.signal.dct(tf.zeros([2, 0])),
     "dimension of a dtype": lambda: tf.compat.dimension_at_index(tf.float32, 0),
     "error class of an unknown code": lambda: tf.compat.v1.errors.exception_type_from_error_code(10**9),
@@ -62,3 +63,31 @@ def test_sizes_are_checked_before_anything_is_allocated():
         tf.nn.max_pool2d(tf.ones([1, 4, 4, 1]), 2**60, 1, "SAME")
     with pytest.raises(tf.errors.InvalidArgumentError, match="the window is too large"):
         tf.nn.conv2d(tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 1]), 1, "SAME", dilations=2**41)
+
+
+INVALID = {
+    "to_number above int32": (lambda: tf.strings.to_number(["99999999999"], tf.int32), "could not correctly convert"),
+    "base64 with a mark": (lambda: tf.io.decode_base64(["a!"]), "Invalid character"),
+    "an axis twice": (lambda: tf.reverse([[1, 2]], [1, -1]), "more than once"),
+    "sets of a vector": (lambda: tf.sets.union([1], [2]), "rank 1 < 2"),
+    "sets out of order": (
+        lambda: tf.sets.size(tf.SparseTensor([[0, 1], [0, 0]], [1, 2], [1, 2])),
+        "out of order",
+    ),
+    "sets outside of their shape": (
+        lambda: tf.sets.size(tf.SparseTensor([[0, 1], [3, 0]], [1, 2], [1, 2]), validate_indices=False),
+        "Index out of range",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", INVALID)
+def test_is_an_invalid_argument(what):
+    call, message = INVALID[what]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        call()
+
+
+def test_sets_out_of_order_are_taken_if_asked_for():
+    assert tf.sets.size(tf.SparseTensor([[0, 1], [0, 0]], [1, 2], [1, 2]), validate_indices=False).numpy() == [2]
+    assert tf.sets.difference([[1, 2]], [[2, 3]], aminusb=False).values.numpy() == [3]

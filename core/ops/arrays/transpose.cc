@@ -148,7 +148,12 @@ const Op& reverse_op = define(Op{
     .arguments = {tensor("tensor", any_dtype), ints(reverse_params.axis)},
     .infer =
         [](Call& call) {
-          for (int64_t a : call.params[reverse_params.axis]) normalize_axis(call.name(), a, call.in[0].rank());
+          uint64_t seen = 0;
+          for (int64_t a : call.params[reverse_params.axis]) {
+            const uint64_t bit = uint64_t(1) << normalize_axis(call.name(), a, call.in[0].rank());
+            if (seen & bit) fail(ErrorKind::invalid_argument, call.name(), ": axis ", a, " specified more than once");
+            seen |= bit;
+          }
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
     .infer_staged = same_as_input,

@@ -17,7 +17,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import CompositionCall, call_with_places, frames
 from tapeflow._src.ops.random.seeds import replayed, snapshot
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import OpError
+from tapeflow._src.types.errors import OpError, RefusedDtypeError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.symbolic import Refusals
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -47,7 +47,7 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
             positional, named = nest.pack_sequence_as([args, kwargs], known, expand_composites=True)
             return _stage(function, tuple(positional), named)
         except Exception:
-            if isinstance(error, ValueError | OpError):
+            if isinstance(error, ValueError | OpError | RefusedDtypeError):
                 raise error from None
             raise
     finally:
@@ -122,8 +122,8 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
     symbolic = [leaves[i] for i in places]
     whole = _Whole(function, [args, kwargs], leaves, places)
-    if hasattr(function, "result_specs"):
-        structure = function.result_specs(*args, **kwargs)
+    structure = function.result_specs(*args, **kwargs) if hasattr(function, "result_specs") else None
+    if structure is not None:
         specs = [(spec.dtype, spec.shape) for spec in nest.flatten(structure)]
         found = differentiable_call(whole, symbolic, specs, effect=False, traceable=True)
         return nest.pack_sequence_as(structure, found)

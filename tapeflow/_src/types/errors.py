@@ -104,10 +104,14 @@ class InvalidArgumentWhileTracingError(InvalidArgumentError, ValueError):
     """An operation refused its arguments while a graph was built, where TensorFlow raises a ValueError."""
 
 
+class RefusedDtypeError(TypeError):
+    """An operation refused the dtype of an argument while a graph was built."""
+
+
 def refused_dtype(who: str, argument: str, attr: str, dtype: Any, allowed: str) -> Exception:
     """What is raised for an argument of a wrong dtype: as in TensorFlow, a TypeError while a graph is built."""
     if _core.is_tracing():
-        return TypeError(
+        return RefusedDtypeError(
             f"{who}: Value passed to parameter '{argument}' has DataType {dtype.name} not in list of allowed values: "
             f"{allowed}"
         )

@@ -41,6 +41,11 @@ def _filters(size: int, rate: float, low: float, high: float, count: int) -> np.
     """How much of each of `size` frequencies each of `count` triangular filters takes."""
     lowest, highest = float(_mel(low)), float(_mel(high))
     centers = lowest + (highest - lowest) / (count + 1) * np.arange(1, count + 2)
+    if size < 2 or rate <= 0 or count < 1 or not 0 <= low < high:
+        raise InvalidArgumentError.of(
+            f"Mfcc: initialization failed for channel count {size}, sample rate {rate}, filterbank_channel_count "
+            f"{count} and frequencies from {low} to {high}"
+        )
     step = 0.5 * rate / (size - 1)
     weights = np.zeros((size, count))
     for place in range(int(1.5 + low / step), min(int(high / step), size - 1) + 1):

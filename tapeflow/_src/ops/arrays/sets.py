@@ -17,12 +17,22 @@ from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 
-def _groups(x: Any) -> tuple[list[int], dict[tuple[int, ...], set[Any]], Any]:
+def _groups(x: Any, who: str, validate: bool) -> tuple[list[int], dict[tuple[int, ...], set[Any]], Any]:
     """The outer shape, the set at each outer position, and the dtype."""
+    rank = x.dense_shape.shape[0] if is_sparse(x) else convert_to_tensor(x).shape.rank
+    if rank is not None and rank < 2:
+        raise InvalidArgumentError.of(f"{who}: sets are the rows of a tensor; got a shape that has rank {rank} < 2")
     if is_sparse(x):
-        dims = x.dense_shape.numpy().tolist()[:-1]
+        sizes = x.dense_shape.numpy().tolist()
+        dims = sizes[:-1]
         groups: dict[tuple[int, ...], set[Any]] = {}
-        for place, value in zip(x.indices.numpy().tolist(), x.values.numpy().tolist()):
+        places = x.indices.numpy().tolist()
+        for place in places:
+            if not all(0 <= at < size for at, size in zip(place, sizes)):
+                raise InvalidArgumentError.of(f"{who}: Index out of range: {place} in a set of shape {sizes}")
+        if validate and places != sorted(places):
+            raise InvalidArgumentError.of(f"{who}: the indices are out of order; tf.sparse.reorder puts them in order")
+        for place, value in zip(places, x.values.numpy().tolist()):
             groups.setdefault(tuple(place[:-1]), set()).add(value)
         return dims, groups, x.values.dtype
     tensor = convert_to_tensor(x)
@@ -31,9 +41,11 @@ def _groups(x: Any) -> tuple[list[int], dict[tuple[int, ...], set[Any]], Any]:
     return dims, {place: set(values[place].tolist()) for place in np.ndindex(*dims)}, tensor.dtype
 
 
-def _combine(a: Any, b: Any, operation: Callable[[set[Any], set[Any]], set[Any]], who: str) -> SparseTensor:
-    dims, first, dtype = _groups(a)
-    other_dims, second, other_dtype = _groups(b)
+def _combine(
+    a: Any, b: Any, operation: Callable[[set[Any], set[Any]], set[Any]], who: str, validate: bool
+) -> SparseTensor:
+    dims, first, dtype = _groups(a, who, validate)
+    other_dims, second, other_dtype = _groups(b, who, validate)
     if dims != other_dims:
         raise InvalidArgumentError.of(f"{who}: all dimensions but the last must be equal; got {dims} and {other_dims}")
     if dtype != other_dtype:
@@ -59,7 +71,7 @@ def intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     >>> tf.sets.intersection([[1, 2]], [[2, 3]]).values
     <tf.Tensor: shape=(1,), dtype=int32, numpy=array([2], dtype=int32)>
     """
-    return _combine(a, b, lambda x, y: x & y, "sets.intersection")
+    return _combine(a, b, lambda x, y: x & y, "sets.intersection", validate_indices)
 
 
 @public("sets.union")
@@ -69,7 +81,7 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     >>> tf.sets.union([[1, 2]], [[2, 3]]).values
     <tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>
     """
-    return _combine(a, b, lambda x, y: x | y, "sets.union")
+    return _combine(a, b, lambda x, y: x | y, "sets.union", validate_indices)
 
 
 @public("sets.difference")
@@ -79,7 +91,8 @@ def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = Tr
     >>> tf.sets.difference([[1, 2]], [[2, 3]]).values
     <tf.Tensor: shape=(1,), dtype=int32, numpy=array([1], dtype=int32)>
     """
-    return _combine(a, b, (lambda x, y: x - y) if aminusb else (lambda x, y: y - x), "sets.difference")
+    first, second = (a, b) if aminusb else (b, a)
+    return _combine(first, second, lambda x, y: x - y, "sets.difference", validate_indices)
 
 
 @public("sets.size")
@@ -91,7 +104,7 @@ def size(a: Any, validate_indices: bool = True) -> Tensor:
     """
     if not is_sparse(a):
         raise TypeError(f"Expected `SparseTensor`, got {a!r}.")
-    dims, groups, _ = _groups(a)
+    dims, groups, _ = _groups(a, "sets.size", validate_indices)
     counts = np.zeros(dims, np.int32)
     for place, members in groups.items():
         counts[place] = len(members)

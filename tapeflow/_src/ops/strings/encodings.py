@@ -32,7 +32,14 @@ def decode_base64(input: Any, name: str | None = None) -> Any:
     >>> tf.io.decode_base64("aGVsbG8")
     <tf.Tensor: shape=(), dtype=string, numpy=b'hello'>
     """
-    return map_bytes(input, lambda v: base64.urlsafe_b64decode(v + b"=" * (-len(v) % 4)))
+
+    def decoded(value: bytes) -> bytes:
+        try:
+            return base64.b64decode(value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), b"-_", validate=True)
+        except ValueError as error:
+            raise InvalidArgumentError.of(f"decode_base64: Invalid character found in base64: {error}") from error
+
+    return map_bytes(input, decoded)
 
 
 _RAW_DTYPES = (

@@ -234,7 +234,10 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
 
     def number(value: bytes) -> float:
         try:
-            return (int if dtype.is_integer else float)(value.decode("utf-8", "replace").strip())
+            found = (int if dtype.is_integer else float)(value.decode("utf-8", "replace").strip())
+            if dtype.is_integer and not dtype.min <= found <= dtype.max:
+                raise ValueError("out of range")
+            return found
         except ValueError as error:
             text = value.decode("utf-8", "replace")
             raise InvalidArgumentError.of(
