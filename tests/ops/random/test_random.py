@@ -460,3 +460,13 @@ def test_gradients_of_bounded_normal_numbers():
     with tf.autodiff.ForwardAccumulator(parameters, [tf.ones_like(x) for x in parameters]) as forward:
         y = draw(*parameters)
     np.testing.assert_allclose(forward.jvp(y), 1 + z + by_low + by_high)
+
+
+def test_gamma_parameters_whose_shape_is_not_known():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        alpha, beta = (tf.compat.v1.placeholder(tf.float32, shape) for shape in ([None, 16, 1], [None]))
+        shape = tf.concat([[4], tf.shape(alpha * beta)], 0)
+        drawn = tf.random.stateless_gamma(shape, [1, 2], alpha, beta)
+        found = session.run(drawn, {alpha: np.ones([3, 16, 1]), beta: [1.0, 2.0]})
+    want = tf.random.stateless_gamma([4, 3, 16, 2], [1, 2], tf.ones([3, 16, 1]), [1.0, 2.0])
+    np.testing.assert_allclose(found, want, rtol=1e-6)

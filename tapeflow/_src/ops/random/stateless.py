@@ -224,6 +224,8 @@ def gamma_parameters(alpha: Any, beta: Any, dtype: Any) -> tuple[Any, Any]:
     """`alpha` in the shape it has together with `beta`, and `beta`."""
     alpha = convert_to_tensor(alpha, dtype=dtype)
     beta = convert_to_tensor(1 if beta is None else beta, dtype=dtype)
+    if not (alpha.shape.is_fully_defined() and beta.shape.is_fully_defined()):
+        return primitives.AddV2(alpha, primitives.BroadcastTo(cast(0, beta.dtype), primitives.Shape(beta))), beta
     return primitives.BroadcastTo(alpha, list(np.broadcast_shapes(tuple(alpha.shape), tuple(beta.shape)))), beta
 
 
