@@ -55,7 +55,17 @@ extern PyTypeObject* tensor_type;
 extern PyTypeObject* variable_type;
 
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type; }  // the type is final
-extern PyTypeObject* variable_class;                                      // tf.Variable, the subclass that programs use
+
+// Only the expression of the caller holds the object. From 3.14 on the interpreter may borrow references, so that a
+// count of one alone proves nothing.
+inline bool is_temporary(PyObject* o) {
+#if PY_VERSION_HEX < 0x030e0000
+  return Py_REFCNT(o) == 1;
+#else
+  return PyUnstable_Object_IsUniqueReferencedTemporary(o);
+#endif
+}
+extern PyTypeObject* variable_class;  // tf.Variable, the subclass that programs use
 // An object of tf.Variable or of a subclass.
 inline bool is_variable_object(PyObject* o) {
   return Py_TYPE(o) == variable_class || PyType_IsSubtype(Py_TYPE(o), variable_type);

@@ -125,16 +125,13 @@ PyObject* numpy(PyObject* self, PyObject*) {
     Tensor t = tensor_of(self);
     log_on_tapes_if_any(Event::numpy, t);
     if (t.rank() == 0) return to_numpy_scalar(t);
-    // Nobody but the caller's expression holds this tensor: its memory can be handed over instead of copied. From 3.14
-    // on the interpreter may borrow references, so that a count of one proves nothing.
-#if PY_VERSION_HEX < 0x030e0000
-    if (Py_REFCNT(self) == 1 && t.body()->references == 2) {
+    // Nobody but the caller's expression holds this tensor: its memory can be handed over instead of copied.
+    if (is_temporary(self) && t.body()->references == 2) {
       --t.body()->references;
       PyObject* array = guarded([&] { return to_numpy(t, true); });
       ++t.body()->references;
       return array;
     }
-#endif
     return to_numpy(t, true);
   });
 }

@@ -155,16 +155,11 @@ PyObject* first_copy(PyObject* self, PyObject* type) {
 
 const char* names[] = {"assign", "assign_add", "assign_sub"};
 
-// Nobody but the caller's expression holds this tensor, and no tape follows it. From 3.14 on the interpreter may borrow
-// references, so that a count of one proves nothing.
+// Nobody but the caller's expression holds this tensor, and no tape follows it.
 bool dies_with_call(PyObject* value, const Tensor& t) {
-#if PY_VERSION_HEX < 0x030e0000
   const Marks& marks = t.body()->marks;
-  return is_tensor(value) && Py_REFCNT(value) == 1 && t.body()->references == 2 && !marks.slot[0].tape &&
+  return is_tensor(value) && is_temporary(value) && t.body()->references == 2 && !marks.slot[0].tape &&
          !marks.slot[1].tape && !marks.overflow;
-#else
-  return false;
-#endif
 }
 
 // Called with each variable that is about to change, and how; or null.
