@@ -24,6 +24,7 @@ Tensor absolute(const Tensor& x);
 Tensor complex_absolute(const Tensor& x);
 Tensor square(const Tensor& x);
 Tensor sqrt(const Tensor& x);
+Tensor sqrt_grad(const Tensor& y, const Tensor& dy);
 Tensor reciprocal(const Tensor& x);
 Tensor sign(const Tensor& x);
 Tensor conj(const Tensor& x);

@@ -44,7 +44,6 @@ const Op& reciprocal_grad_op = binary<floating | complexes>(
     [](A y, Dy d) { return reciprocal_grad(y, d); }, {{}, "", {"y", "dy"}});
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy) { return run(reciprocal_grad_op, {y, dy}); }
 
-Tensor sqrt_grad(const Tensor& y, const Tensor& dy);
 const Op& sqrt_op = unary<floating | complexes>(
     "Sqrt", [](auto x) { return std::sqrt(x); }, [](auto& v) { return v.sqrt; },
     [](Y y, Dy dy) { return sqrt_grad(y, dy); },
@@ -64,7 +63,6 @@ const Op& sqrt_grad_op = binary<floating | complexes>(
     [](auto& v) -> auto& { return v.sqrt_grad; },
     [](A y, B dy, Dy d) { return multiply(negative(divide(d, y)), sqrt_grad(y, dy)); },
     [](A y, Dy d) { return sqrt_grad(y, d); }, {{}, "", {"y", "dy"}});
-Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {y, dy}); }
 
 Tensor rsqrt_grad(const Tensor& y, const Tensor& dy);
 const Op& rsqrt_op = unary<floating | complexes>(
@@ -91,6 +89,7 @@ Tensor rsqrt_grad(const Tensor& y, const Tensor& dy) { return run(rsqrt_grad_op,
 
 Tensor square(const Tensor& x) { return run(square_op, {x}); }
 Tensor sqrt(const Tensor& x) { return run(sqrt_op, {x}); }
+Tensor sqrt_grad(const Tensor& y, const Tensor& dy) { return run(sqrt_grad_op, {y, dy}); }
 Tensor reciprocal(const Tensor& x) { return run(reciprocal_op, {x}); }
 
 }  // namespace tapeflow

@@ -349,13 +349,14 @@ const Op& euclidean_norm_op = reduction<numbers>(
             [](RuleContext& c) {
               Tensor dy = c.dy();
               if (complexes.has(c.dtype(0))) dy = complex_number(real_part(dy), zeros_like(real_part(dy)));
-              c.set(0, multiply(c.x(0), with_kept_dims(c, divide(dy, c.y()))));
+              // Not dy / y: as for a square root, no cotangent gives no gradient, also at 0.
+              c.set(0, multiply(c.x(0), with_kept_dims(c, scaled(sqrt_grad(c.y(), dy), 2))));
             },
         .keep = keep_input(0) | keep_output(0),
         .names = {"math.reduce_euclidean_norm"},
         .doc = R"(Square root of the sum of squares over the axes `axis` (all if None).
 
-Gradient: `dy * x / y`, 0 where the norm is 0.
+Gradient: `dy * x / y`; where the norm is 0, NaN, or 0 if `dy` is 0.
 
 >>> tf.math.reduce_euclidean_norm([3., 4.])
 <tf.Tensor: shape=(), dtype=float32, numpy=5.0>)",

@@ -222,3 +222,12 @@ def test_ties_and_small_numbers_share_the_gradient_of_a_maximum_as_they_should()
 def test_nothing_is_all_true():
     assert tf.reduce_all([]).numpy() and not tf.reduce_any([]).numpy()
     assert tf.logical_and([], []).dtype == tf.bool
+
+
+def test_no_cotangent_gives_no_gradient_of_a_norm_at_zero():
+    x = tf.Variable([0.0, 0.0])
+    with tf.GradientTape(persistent=True) as tape:
+        square = tf.norm(x) ** 2
+        norm = tf.norm(x)
+    np.testing.assert_array_equal(tape.gradient(square, x), [0.0, 0.0])
+    assert np.isnan(tape.gradient(norm, x)).all()

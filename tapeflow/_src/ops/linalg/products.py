@@ -161,7 +161,7 @@ def norm(
         A tensor without the dimensions `axis`, or with size 1 there if `keepdims`.
 
     Gradient:
-        `dy * x / y` for the Euclidean norm, 0 at 0.
+        `dy * x / y` for the Euclidean norm; at 0 NaN, or 0 if `dy` is 0.
 
     >>> tf.norm([3., 4.])
     <tf.Tensor: shape=(), dtype=float32, numpy=5.0>
