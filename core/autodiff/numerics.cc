@@ -110,10 +110,14 @@ void NumericsCheck::record(const Call& call) {
 }
 
 void NumericsCheck::check(const Call& call) {
+  // Where a relu is closed its gradient is 0, whatever comes in; TensorFlow multiplies by 0 and gets NaN.
+  bool gates = seen_ && also_handed_on_ && call.op.planning.arithmetic == Arithmetic::relu_grad;
   for (size_t i = 0; i < call.out.size(); ++i) {
     const Tensor& y = call.out[i];
     NonFinite count = count_non_finite(y);
-    if (!count.any() || (call.op.copies_elements && !also_handed_on_)) continue;
+    bool gated = gates && !count.any() && count_non_finite(call.in[0]).any();
+    if (!gated && (!count.any() || (call.op.copies_elements && !also_handed_on_))) continue;
+    seen_ = true;
     const Origin* origin = thread_locals.origin;
     Finding finding{&call.op,
                     origin && origin->backward ? origin->op : nullptr,

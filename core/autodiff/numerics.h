@@ -39,7 +39,7 @@ class NumericsCheck final : public Recorder {
  public:
   using Found = std::function<void(const Finding&)>;
   // `found` is called with every finding; what it throws ends the operation. `also_handed_on`: also of operations that
-  // only hand elements on.
+  // only hand elements on, and of the gradient of a relu that stops all that is not finite (the count is then 0).
   explicit NumericsCheck(Found found, bool also_handed_on = false)
       : found_(std::move(found)), also_handed_on_(also_handed_on) {}
   NumericsCheck(const NumericsCheck&) = delete;
@@ -59,7 +59,7 @@ class NumericsCheck final : public Recorder {
 
  private:
   Found found_;
-  bool also_handed_on_, measuring_ = false;
+  bool also_handed_on_, measuring_ = false, seen_ = false;
   std::unique_ptr<OpTimes> times_;
   void check(const Call&);
   NumericsCheck* outer_ = nullptr;

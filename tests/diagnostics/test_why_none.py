@@ -125,3 +125,36 @@ def test_several_targets():
         targets = [w * 2.0, tf.round(x)]
     assert tape.gradient(targets, x) is None
     assert tape.explain(targets, x).operation == "round"
+
+
+def test_shapes_that_a_layer_reads_are_not_the_cause():
+    bias, kernel, x = tf.Variable([0.0]), tf.Variable([[2.0]]), tf.constant([[3.0]])
+    with tf.GradientTape() as tape:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            u = (x @ kernel) ** 2.0 + tf.reshape(bias, bias.shape)
+        slope = inner.gradient(u, x)
+        line = here() - 1
+        loss = tf.reduce_sum(slope**2.0)
+    assert tape.gradient(loss, bias) is None
+    answer = tape.explain(loss, bias)
+    assert (answer.cause, answer.line) == ("constant derivative", line)
+
+
+def test_a_weight_that_its_class_forgets():
+    class Scale(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = tf.Variable(2.0)
+            self.offset = tf.Variable(1.0)
+            self.line = here() - 1
+
+        def __call__(self, x):
+            return x * self.gain
+
+    scale = Scale()
+    with tf.GradientTape() as tape:
+        y = scale(3.0) ** 2
+    assert tape.gradient(y, scale.offset) is None
+    answer = tape.explain(y, scale.offset)
+    assert (answer.cause, answer.line) == ("variable not used", scale.line)

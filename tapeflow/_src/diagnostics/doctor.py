@@ -281,6 +281,7 @@ class Doctor:
                 visible = named_values(user_frames())
                 trains = any(hasattr(value, "apply_gradients") for _, value in visible)
                 self._values.courses[place].is_for_its_own_sake = not trains
+                self._values.courses[place].is_nested = True
             if not self._tape and self._full:
                 self._tape = self._step_through(tape, targets)
 
@@ -388,7 +389,8 @@ class Doctor:
         sampled = self._full or self._calls < _ANALYSED_CALLS or self._has_time()
         self._calls += 1
         values = self._sessions.run(session, fetches, compute) if sampled else compute(fetches)
-        self._guard(self._nans.see_values, [v for v in nest.flatten(values) if v is not None])
+        fetched = [v for v in nest.flatten(values) if v is not None]
+        self._guard(self._nans.see_values, fetched, self._sessions.gradients if sampled else [])
         return values
 
     def _see_function(self, traces: Any, call: Any, explain: Any) -> None:
@@ -530,7 +532,8 @@ def _after_explosion(finding: Finding) -> Finding:
 # A finding of the first kinds explains one of the second kinds: at the same line, or anywhere.
 _EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}, "logits-mismatch": {"activation-mismatch"}}
 _EXPLAINED = {
-    "applied-to-wrong": {"wrong-sign"}, "softmax-axis": {"activation-mismatch"}, "integer-division": {"zero-gradient"},
+    "applied-to-wrong": {"wrong-sign", "never-applied"}, "softmax-axis": {"activation-mismatch"},
+    "integer-division": {"zero-gradient"},
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import bisect
 import heapq
 import struct
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -265,6 +265,13 @@ class Flow:
                 seen.add(parent)
                 stack.append(parent)
         return seen
+
+    def after(self, reached: set[int], goal: int | None, fits: Callable[[tuple[str, int]], bool]) -> Step | None:
+        """The first record for the goal, behind all that made one of the values, whose line fits."""
+        last = max((s.order for s in self.steps if not reached.isdisjoint(s.outputs)), default=-1)
+        above = set() if goal is None else self.ancestors(goal)
+        later = (s for s in self.steps[last + 1 :] if s.event == "record" and not above.isdisjoint(s.outputs))
+        return next((s for s in later if fits(s.place)), None)
 
     def reached(self, start: int) -> set[int]:
         """All values that a gradient can come back from to a value, itself included."""

@@ -14,6 +14,8 @@ from tapeflow._src.diagnostics.nan_origin import NanOrigins, Origin, is_finite
 from tapeflow._src.diagnostics.program import user_frames
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
+_STOPPED = "a relu that is closed there and stops it; TensorFlow multiplies by 0 and makes NaN of it"
+
 
 class NanFindings:
     """Asks for the origin when a target, a gradient or a fetched value is not finite. `report` is given findings."""
@@ -39,6 +41,8 @@ class NanFindings:
                     named = source
         if not bad:
             self.see_finite_step()
+            if self.origins.stopped_in_step is not None:
+                self._add_origin(self.origins.stopped_in_step, _STOPPED)
             return False
         origin, reached = self.origins.of(bad[0]), "the target" if named is None else "a gradient"
         if origin is not None and origin.kind == "data":
@@ -58,7 +62,8 @@ class NanFindings:
     def was_left_out(self, finding: Finding) -> bool:
         """Whether gradients that were not finite never got into the variables: later steps at that line are finite."""
         asked_at = finding.evidence.get("asked_at")
-        if finding.kind not in ("nan", "infinity") or not finding.evidence.get("backward") or asked_at is None:
+        backward = finding.kind in ("nan", "infinity") and finding.evidence.get("backward")
+        if not backward or asked_at is None or finding.severity != "severe":
             return False
         return bool(self._last_finite.get(tuple(asked_at), -1) > finding.evidence["step"])
 
@@ -88,7 +93,7 @@ class NanFindings:
         self._report(
             Finding(
                 kind,
-                "severe",
+                "warning" if reached is _STOPPED else "severe",
                 message,
                 origin.file,
                 origin.line,
@@ -104,13 +109,14 @@ class NanFindings:
             )
         )  # fmt: skip
 
-    def see_values(self, values: list[Any]) -> None:
-        """What a session gave: if something is not finite, where that came from."""
-        for value in values:
+    def see_values(self, values: list[Any], gradients: list[Any]) -> None:
+        """What a run of a session gave, and the gradients that it computed: where what is not finite came from."""
+        reached = [("a fetched value", value) for value in values] + [("a gradient", value) for value in gradients]
+        for where, value in reached:
             array = np.asarray(value)
             if array.dtype.kind == "f" and not np.isfinite(array).all() and self.origins.origins:
                 fresh = self.origins.origins[self.origins.step_start :] or self.origins.origins
-                self._add_origin(next((o for o in fresh if o.kind != "infinity"), fresh[0]), "a fetched value")
+                self._add_origin(next((o for o in fresh if o.kind != "infinity"), fresh[0]), where)
                 return
         self.origins.begin_step()
 

@@ -96,6 +96,7 @@ class NanOrigins:
         self.step_start = 0  # how many origins there were when the step began
         self._last_gradient = 0  # and when a gradient was asked for the last time
         self.seen_in_step = 0  # results that were not finite
+        self.stopped_in_step: Origin | None = None  # of what a closed relu let not pass
 
     def start(self) -> None:
         self.check.start()
@@ -106,6 +107,7 @@ class NanOrigins:
     def begin_step(self) -> None:
         self.step_start = len(self.origins)
         self.seen_in_step = 0
+        self.stopped_in_step = None
         if len(self._alive) > _MOST_TRACKED:
             self._origin_by_id.clear()
             self._alive.clear()
@@ -132,8 +134,11 @@ class NanOrigins:
         self._alive.append(tensor)
 
     def _see(self, *facts: Any) -> None:
-        operation, function, gradient_of, _, _, _, _, _, code, instruction, value, operands, copies_elements = facts
+        operation, function, gradient_of, _, _, _, about, _, code, instruction, value, operands, copies_elements = facts
         self.seen_in_step += 1
+        if not any(about[2]):  # the gradient of a relu that is closed wherever something is not finite
+            self.stopped_in_step = self.stopped_in_step or self._origin_by_id.get(id(operands[0]))
+            return
         if gradient_of in primitives.facts_by_name:
             gradient_of = _written_name(primitives.facts_by_name[gradient_of])
         before = [x for x in operands if not is_finite(x)]

@@ -69,12 +69,16 @@ class NoneFindings:
         for (cause, file, line), (answer, names, ids, everything, (place, is_none)) in self._rows.items():
             if cause in _UNRELATED and not everything and all(i in self._connected for i in ids):
                 continue
+            if cause == "constant derivative" and not everything:
+                severity = "hint"  # as of the last bias of a network whose derivatives alone are in the loss
+            else:
+                severity = "severe" if everything or cause not in _UNRELATED else "warning"
             many = f" and {len(names) - 1} more" if len(names) > 1 else ""
             state = "None" if is_none else "zero"
             found.append(
                 Finding(
                     "none-gradient",
-                    "severe" if everything or cause not in _UNRELATED else "warning",
+                    severity,
                     f"the gradient of {names[0]}{many} is {state}: {answer.text}",
                     file or place[0],
                     line or place[1],

@@ -121,7 +121,7 @@ def _keys(node: ast.AST) -> frozenset[str]:
     return frozenset(k for k in keys if k)
 
 
-_MAKE_VARIABLES = {"Variable", "add_weight", "add_variable", "get_variable"}
+_MAKE_VARIABLES = frozenset({"Variable", "add_weight", "add_variable", "get_variable"})
 # Functions that give the value of a tensor to Python.
 _READS = {"numpy", "item", "tolist", "float", "int", "numpy_function", "py_function", "py_func"}
 
@@ -152,6 +152,7 @@ class _Program(NamedTuple):
     statements: list[Statement]
     imported: frozenset[str]
     controls: list[Control]
+    classes: list[tuple[int, int]]  # first and last lines
 
 
 @lru_cache(maxsize=32)
@@ -159,7 +160,7 @@ def _read(file: str) -> _Program:
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _Program([], {}, {}, {}, {}, set(), [], frozenset(), [])
+        return _Program([], {}, {}, {}, {}, set(), [], frozenset(), [], [])
     bindings: list[Binding] = []
     functions: dict[str, frozenset[str]] = {}
     ends: dict[int, int] = {}
@@ -169,6 +170,7 @@ def _read(file: str) -> _Program:
     statements: list[Statement] = []
     imported: set[str] = set()
     controls: list[Control] = []
+    classes: list[tuple[int, int]] = []
 
     def visit(node: ast.AST, scope: tuple[int, int], function: str = "") -> None:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -182,6 +184,8 @@ def _read(file: str) -> _Program:
             statements.append(Statement(_keys(node.target), _keys(node.iter), lines, scope))
         if isinstance(node, ast.If | ast.While | ast.For | ast.IfExp):
             controls.append(_control(node, scope))
+        if isinstance(node, ast.ClassDef):
+            classes.append((node.lineno, node.end_lineno or node.lineno))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = node.name
             functions[node.name] = _keys(node)
@@ -213,7 +217,9 @@ def _read(file: str) -> _Program:
             visit(child, scope, function)
 
     visit(tree, (0, 1 << 30))
-    return _Program(bindings, functions, ends, literals, compiled, computed, statements, frozenset(imported), controls)
+    return _Program(
+        bindings, functions, ends, literals, compiled, computed, statements, frozenset(imported), controls, classes
+    )
 
 
 _SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return
@@ -309,6 +315,38 @@ def _values(file: str, names: Iterable[str]) -> frozenset[str]:
 
 
 _BUILTINS = frozenset(dir(builtins))
+
+
+_SHAPES = frozenset({"shape", "get_shape", "len", "size", "num_elements", "ndim", "rank", "nelement"})
+
+
+def reads_shape(file: str, line: int) -> bool:
+    """Whether the statement at a line names a shape, a size or a length."""
+    return _uses_one_of(file, line, _SHAPES)
+
+
+def makes_variable(file: str, line: int) -> bool:
+    """Whether the statement at a line makes a variable itself, not a layer that has some."""
+    return _uses_one_of(file, line, _MAKE_VARIABLES)
+
+
+def differentiates(file: str, line: int) -> bool:
+    """Whether the statement at a line asks for a derivative."""
+    return _uses_one_of(file, line, DERIVATIVES)
+
+
+DERIVATIVES = frozenset({"gradient", "jacobian", "batch_jacobian", "gradients"})
+
+
+def _uses_one_of(file: str, line: int, names: frozenset[str]) -> bool:
+    statement = _statement_at(file, line)
+    return statement is not None and any(use.rpartition(".")[2] in names for use in statement.used)
+
+
+def class_around(file: str, line: int) -> tuple[str, int, int] | None:
+    """The file, first and last line of the class that a line is part of, the innermost one."""
+    around = [(last - first, first, last) for first, last in _read(file).classes if first <= line <= last]
+    return (file, *min(around)[1:]) if around else None
 
 
 def end_of_with(file: str, line: int) -> int:

@@ -7,7 +7,15 @@ from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics.program import Named, bound_at, named_values, names_of, optimizer_line
+from tapeflow._src.diagnostics.program import (
+    Named,
+    bound_at,
+    class_around,
+    makes_variable,
+    named_values,
+    names_of,
+    optimizer_line,
+)
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 _RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORECASE)
@@ -41,6 +49,13 @@ def made_at(variable: Any) -> tuple[str, int] | None:
     """The line of the program that made a variable."""
     place = getattr(variable, "_made_at", None) if is_variable(variable) else None
     return source_line(*place) if place and place[0] is not None else None
+
+
+def forgotten_weight(variable: Any, places: set[tuple[str, int]]) -> tuple[str, int] | None:
+    """Where a class made a weight that it does not use, if other lines of the class are among the places."""
+    made = made_at(variable)
+    maker = class_around(*made) if made is not None and makes_variable(*made) else None
+    return made if maker is not None and any(class_around(*place) == maker for place in places) else None
 
 
 def name_of_variable(source: Any, frames: list[FrameType]) -> str:

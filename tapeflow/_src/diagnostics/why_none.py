@@ -9,20 +9,29 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, ends_at, shown_in_notebooks
 from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_tracked, known, number_of
 from tapeflow._src.diagnostics.program import (
+    DERIVATIVES,
     Named,
     bindings_of,
     bound_at,
+    differentiates,
     end_of_with,
     is_direct,
     named_values,
     names_of,
     owners_of,
+    reads_shape,
     user_frames,
     uses_itself,
     uses_name,
 )
 from tapeflow._src.diagnostics.source_line import place_text, source_line
-from tapeflow._src.diagnostics.variable_names import describe_source, is_variable, made_at, variable_behind
+from tapeflow._src.diagnostics.variable_names import (
+    describe_source,
+    forgotten_weight,
+    is_variable,
+    made_at,
+    variable_behind,
+)
 from tapeflow._src.types import nest
 
 
@@ -67,9 +76,6 @@ def explain_with(
 def refuse_none(tape: Any, target: Any, sources: list[Any]) -> None:
     """Raises what `explain` answers; called by a strict tape instead of giving None."""
     raise NoGradientError(*explain(tape, target, sources, True))
-
-
-_DERIVATIVES = {"gradient", "jacobian", "batch_jacobian", "gradients"}
 
 
 class _Question:
@@ -469,7 +475,7 @@ class _Question:
         for dim in dims:
             size *= dim
         mine = {known(self.start)} if self.start is not None else set()
-        read = [s for s in self.flow.steps if s.event == "shape" and set(s.inputs) <= mine]
+        read = [s for s in self.flow.steps if s.event == "shape" and set(s.inputs) <= mine and reads_shape(*s.place)]
         if not read or self.goal is None:
             return None
         sizes = {float(d) for d in [*dims, size]}
@@ -498,7 +504,10 @@ class _Question:
                 f"{self._name()} was not read while the tape was recording",
                 "Use the variable itself inside the `with` block (a value read earlier does not count).",
                 None,
-                *self._bound(names_of(self.target, self.frames), self._target_place()),
+                *(
+                    forgotten_weight(self.source, {s.place for s in self.flow.steps if s.event == "record"})
+                    or self._bound(names_of(self.target, self.frames), self._target_place())
+                ),
                 depends_on=self._ancestors_by_name(),
             )
         if not is_tracked(self.start):
@@ -517,25 +526,31 @@ class _Question:
         )
 
     def _constant_derivative(self) -> Explanation | None:
-        """The target is a derivative, of something that the source does reach: it must be linear in the source."""
+        """The target is made of derivatives of what the source does reach: that must be linear in the source."""
         reached = self.flow.reached(known(self.start))
-        if len(reached) == 1:
+        place = self._differentiated_at() if len(reached) > 1 else None
+        if place is None and len(reached) > 1:
+            step = self.flow.after(reached, known(self.goal), lambda place: differentiates(*place))
+            place = None if step is None else step.place
+        if place is None:
             return None
+        return Explanation(
+            "constant derivative",
+            f"The target is computed from a derivative that does not depend on {self._name(False)}: "
+            "what was differentiated here is linear in it",
+            "A derivative of something linear (or of relu) is constant: ask with unconnected_gradients='zero'.",
+            None,
+            *place,
+            depends_on=self._ancestors_by_name(),
+        )
+
+    def _differentiated_at(self) -> tuple[str, int] | None:
+        """The line that bound the target, if it asks for a derivative."""
         for named in names_of(self.target, self.frames):
             line = bound_at(named, self._target_place())
             binding = next((b for b in bindings_of(named) if b.line == line), None)
-            if binding is None or not any(use.rpartition(".")[2] in _DERIVATIVES for use in binding.uses):
-                continue
-            return Explanation(
-                "constant derivative",
-                f"The target is a derivative that does not depend on {self._name(False)}: "
-                f"what was differentiated here is linear in it",
-                "A second derivative of something linear (or of relu) is zero: ask with unconnected_gradients='zero'.",
-                None,
-                named.file,
-                binding.line,
-                depends_on=self._ancestors_by_name(),
-            )
+            if binding is not None and any(use.rpartition(".")[2] in DERIVATIVES for use in binding.uses):
+                return named.file, binding.line
         return None
 
     def _nearest(self) -> tuple[str, tuple[str | None, int | None]]:

@@ -39,6 +39,7 @@ class AppliedGradients:
         self._applies = 0
         self._sum_place: tuple[str, int] | None = None
         self.ever_applied: set[int] = set()
+        self.applied_step: dict[int, int] = {}  # by variable: the number of the step after which it was changed last
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
         self._left_out: dict[int, tuple[Any, tuple[str, int]]] = {}  # trainable and used, but not asked for
         self._uses: dict[int, int] = {}  # in how many steps each of them was used
@@ -46,13 +47,13 @@ class AppliedGradients:
         self._objects: dict[tuple[str, int], list[Any]] = {}  # by line, the optimizers that applied gradients there
         self._renewals: dict[tuple[str, int], int] = {}  # by line, new optimizers for what another one changed before
         self._taken_in_turn: set[tuple[str, int]] = set()  # lines that come back to an optimizer
-        self._steps = 0
+        self.steps = 0
         self._by_hand = ChangesByHand(report)
         assignments.on_change = self._by_hand.see_change
 
     def see_step(self, place: tuple[str, int], pairs: list[tuple[Any, Any]], variables: list[Any]) -> None:
         """A call of gradient that gave these; `variables` are those behind the sources."""
-        self._steps += 1
+        self.steps += 1
         self._assignments.see_step()
         if not self._by_hand.see_step(pairs, variables):
             self._assignments.on_change = None
@@ -60,7 +61,7 @@ class AppliedGradients:
         for (source, gradient), variable in zip(pairs, variables):
             self._source_by_gradient[id(gradient)] = variable
             self._asked[id(variable)] = (source, place)
-        if self._steps <= _KEPT_STEPS:
+        if self.steps <= _KEPT_STEPS:
             self._add_up(pairs, variables)
         if len(self._alive) > _KEPT_STEPS:
             for gradient in self._alive.pop(0):
@@ -125,6 +126,7 @@ class AppliedGradients:
             if gradient is None or not isinstance(variable, _core.Variable):
                 continue
             self.ever_applied.add(id(variable))
+            self.applied_step[id(variable)] = self.steps
             self._assignments.see_applied(variable)
             self._by_hand.see_apply(variable)
             own = self._source_by_gradient.get(id(gradient))
@@ -132,9 +134,9 @@ class AppliedGradients:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
             key = (id(gradient), id(variable))
             same = self._last_optimizer.get(id(variable), optimizer) is optimizer
-            if own is not None and same and self._applied.get(key) == self._steps:
+            if own is not None and same and self._applied.get(key) == self.steps:
                 self._twice(place, name_of_variable(given, frames))
-            self._applied[key] = self._steps
+            self._applied[key] = self.steps
             last = self._last_optimizer.get(id(variable))
             self._last_optimizer[id(variable)] = optimizer
             if last is not None and last is not optimizer and any(o is last for o in objects):
@@ -216,7 +218,7 @@ class AppliedGradients:
         self._report(
             Finding(
                 "applied-twice", "severe", f"the same gradient of {name} is applied a second time", *place,
-                variable=name, evidence={"step": self._steps},
+                variable=name, evidence={"step": self.steps},
                 remedy="Apply each gradient once; compute it anew for another step.", confidence=0.95,
             )
         )  # fmt: skip
@@ -233,7 +235,7 @@ class AppliedGradients:
 
     def _look_for_sums(self, pairs: list[tuple[Any, Any]], place: tuple[str, int]) -> None:
         """What is applied is the sum of all gradients since the program began, step after step."""
-        if self._steps < 2 or self._steps > _KEPT_STEPS:
+        if self.steps < 2 or self.steps > _KEPT_STEPS:
             return
         for gradient, given in pairs:
             total = self._sums.get(id(variable_behind(given)))
@@ -254,7 +256,7 @@ class AppliedGradients:
             found.append(
                 Finding(
                     "accumulated-gradients", "severe",
-                    f"what is applied in step {self._steps} is the sum of the gradients of all steps: the sum is never "
+                    f"what is applied in step {self.steps} is the sum of the gradients of all steps: the sum is never "
                     "set to zero", *self._sum_place, evidence={"applies": self._summed_applies},
                     remedy="Set the accumulators to zero after each apply_gradients.", confidence=0.9,
                 )

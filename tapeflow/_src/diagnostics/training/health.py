@@ -43,10 +43,19 @@ class Course:
         self.astray: dict[tuple[int, int], int] = {}  # steps in which one variable moved by the gradient of another
         self.is_error = False  # the target is a sum of errors
         self.is_for_its_own_sake = False  # a derivative of a derivative, in a program without an optimizer
+        self.applied_between: set[int] = set()  # those that optimizers changed between two steps of this course
+        self._last_step = 0  # its number among the steps of all courses
+        self.is_nested = False  # another tape recorded one of the first calls of gradient
 
     def add_loss(self, value: float) -> None:
         if len(self.losses) < _MOST_STEPS:
             self.losses.append(value)
+
+    def see_applied(self, steps: int, applied_step: dict[int, int]) -> None:
+        """Which variables optimizers changed since the last step of this course; `steps` counts those of all."""
+        if len(self.losses) > 1 and len(self.applied_between) < len(self.variables):
+            self.applied_between |= {key for key in self.variables if applied_step.get(key, 0) > self._last_step}
+        self._last_step = steps
 
     def as_dict(self) -> dict[str, Any]:
         """As report.json holds it."""
@@ -347,13 +356,14 @@ class Course:
         if self.learning_rate is not None and self.learning_rate < 1e-5:
             yield self._low_rate(0.0, self.losses[0], self.losses[-1])
             return
-        if self.applied:
+        if self.applied.intersection(self.variables) or (self.applied and self.is_nested):
             yield from self._undone()
             return
+        which = "none of these variables" if self.applied else "no variable"
         yield Finding(
             "never-applied",
             "severe",
-            f"gradients are computed in {len(self.losses)} steps, but no variable changes: they are not applied",
+            f"gradients are computed in {len(self.losses)} steps, but {which} changes: they are not applied",
             *self.place,
             evidence={"steps": len(self.losses), "variables": [v.name for v in watched[:5]]},
             remedy="optimizer.apply_gradients(zip(gradients, variables))",
@@ -365,7 +375,7 @@ class Course:
         rate = self.learning_rate
         for key, v in self.variables.items():
             size = v.weight_norm / max(1.0, np.sqrt(np.prod(v.shape)))
-            if key not in self.applied or rate is None or rate * float(np.median(v.norms)) < 1e-4 * size:
+            if key not in self.applied_between or rate is None or rate * float(np.median(v.norms)) < 1e-4 * size:
                 return
         yield Finding(
             "weights-changed",

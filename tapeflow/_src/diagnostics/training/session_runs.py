@@ -28,6 +28,7 @@ class SessionRuns:
         self._looks = _MOST_LOOKS
         self._steps: dict[int, list[GraphStep]] = {}  # by graph
         self._steps_by_fetch: dict[Any, tuple[Any, list[GraphStep]]] = {}
+        self.gradients: list[Any] = []  # of the last run
 
     def see_gradients(
         self, graph: Any, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], gradients: list[Any],
@@ -46,6 +47,7 @@ class SessionRuns:
     def run(self, session: Any, fetches: Any, compute: Callable[[Any], Any]) -> Any:
         """Runs a session, and looks at the values of the training steps that the run has."""
         start = time.perf_counter()
+        self.gradients = []
         steps = self._steps_of(session.graph, fetches)
         if not steps:
             return self._run_beside(session, fetches, compute)
@@ -55,6 +57,7 @@ class SessionRuns:
         for step, old, (loss, gradients) in zip(steps, before, looked_at):
             self._trained[id(session.graph)] = [variable_behind(s) for s, _ in step.pairs][:_MOST_VARIABLES]
             self._assignments.see_step()
+            self.gradients += gradients
             self._add(step, old, float(loss), list(gradients), time.perf_counter() - start)
         return values
 

@@ -75,6 +75,7 @@ class StepValues:
         if flow is not None and not course.losses:
             course.is_error = is_error(flow, tape._index_of(next(t for t in targets if t is not None)))
         course.add_loss(float(values[0]))
+        course.see_applied(self._applied.steps, self._applied.applied_step)
         self._applied.see_step(place, pairs, variables)
         if not sampled and finite:
             return
