@@ -108,3 +108,18 @@ def test_one_string_is_printed_without_quotes(capsys):
     show(tf.constant("ab"))
     show(tf.constant(["ab"]))
     assert capsys.readouterr().out == 'ab\n"ab" "ab"\n["ab"]\n["ab"] ["ab"]\n'
+
+
+def test_an_object_that_becomes_a_tensor_of_the_graph():
+    class Later:
+        def __init__(self, make):
+            self.make = make
+
+        def __tf_tensor__(self, dtype=None, name=None):
+            return self.make()
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.constant([1.0, 2.0])
+        session.run(tf.compat.v1.debugging.assert_positive(Later(lambda: 1.0 + x)))
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(tf.compat.v1.debugging.assert_positive(Later(lambda: 1.0 - x)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.ops.arrays.conversion import get_static_value
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_value
 from tapeflow._src.ops.effects.host_call import call_with_places
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -60,6 +60,8 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
         graph = _core.current_graph()
+        if graph is not None:  # what objects of other classes become may belong to the graph
+            args, kwargs = nest.map_structure(_as_tensor, [args, kwargs])
         deferred = graph is not None and graph.graph_mode
         if deferred or (
             graph is not None and any(map(_is_deferred, nest.flatten([args, kwargs], expand_composites=True)))
@@ -75,6 +77,10 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
             return run_later(_telling(function), args, kwargs, function)  # it may stand in a branch that is not taken
 
     return check
+
+
+def _as_tensor(leaf: Any) -> Any:
+    return convert_to_tensor(leaf) if hasattr(type(leaf), "__tf_tensor__") else leaf
 
 
 _WHEN_RUN = {"Assert", "assert_near"}  # TensorFlow does not look at constants of a graph for these
