@@ -400,3 +400,14 @@ def test_sizes_of_graphs_are_checked_while_they_are_built():
             L.LinearOperatorIdentity(tf.compat.v1.placeholder(tf.float32, []))
         with pytest.raises(ValueError, match=r"batch_shape.* must be a 1-D"):
             L.LinearOperatorIdentity(2, tf.compat.v1.placeholder(tf.int32, []))
+
+
+@pytest.mark.parametrize("shape", [None, [None, None]])
+def test_variables_whose_shape_is_open(shape):
+    operator = tf.linalg.LinearOperatorDiag(tf.Variable(tf.ones([2, 3]), shape=tf.TensorShape(shape)))
+    assert operator.shape.rank == (None if shape is None else 3)
+    assert operator.shape_tensor().numpy().tolist() == [2, 3, 3]
+    assert operator.batch_shape_tensor().numpy().tolist() == [2]
+    assert (operator.tensor_rank_tensor(), operator.domain_dimension_tensor()) == (3, 3)
+    np.testing.assert_array_equal(operator.matvec(tf.ones([3])), np.ones([2, 3]))
+    np.testing.assert_array_equal(operator.solvevec(tf.ones([3])), np.ones([2, 3]))

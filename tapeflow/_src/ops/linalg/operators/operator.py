@@ -228,13 +228,19 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
         try:
             return TensorShape(self._shape())
         except ValueError:
-            if self._has_unknown_rank():  # of a graph that was built before
+            if self._has_unknown_rank():  # of a graph that was built before, or of a variable
                 return TensorShape(None)
             raise
 
     def _has_unknown_rank(self) -> bool:
         parts = nest.flatten(_divided_arguments(self)[0], expand_composites=True)
-        return any(_core.is_symbolic(part) and part.shape.rank is None for part in parts)
+        held = [part for part in parts if _core.is_symbolic(part) or isinstance(part, _core.Variable)]
+        return any(part.shape.rank is None for part in held)
+
+    def _present_shape(self) -> TensorShape:
+        """The shape, where that of a variable is open, by its value."""
+        shape = self.shape
+        return shape if shape.is_fully_defined() or _core.is_tracing() else self.to_dense().shape
 
     @property
     def batch_shape(self) -> TensorShape:
@@ -258,23 +264,23 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     def shape_tensor(self, name: str = "shape_tensor") -> Any:
         """The shape as a tensor."""
-        return convert_to_tensor(self.shape.as_list(), dtype="int32")
+        return convert_to_tensor(self._present_shape().as_list(), dtype="int32")
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         """The batch shape as a tensor."""
-        return convert_to_tensor(self.batch_shape.as_list(), dtype="int32")
+        return convert_to_tensor(self._present_shape()[:-2].as_list(), dtype="int32")
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Any:
         """The rank as a tensor."""
-        return convert_to_tensor(self.tensor_rank)
+        return convert_to_tensor(self._present_shape().rank)
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:
         """The number of columns as a tensor."""
-        return convert_to_tensor(self.shape[-1])
+        return convert_to_tensor(self._present_shape()[-1])
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Any:
         """The number of rows as a tensor."""
-        return convert_to_tensor(self.shape[-2])
+        return convert_to_tensor(self._present_shape()[-2])
 
     # ---- products and equations
 
