@@ -52,7 +52,12 @@ void infer(Call& call) {
 
 // Runs the rule, if what it waited for is known now.
 bool expand(Call& call) {
-  if (call.params.has_tensor() || plan_of(call.params).op->rule_needs_values) return false;
+  const DeferredRule& plan = plan_of(call.params);
+  if (call.params.has_tensor()) return false;
+  if (plan.op->rule_needs_values) {
+    if (!saves_traced_tensors || plan.outputs == 0) return false;
+    if (!saves_traced_tensors(*plan.op, call.in[size_t(plan.inputs + plan.outputs - 1)])) return false;
+  }
   for (const Tensor& t : call.in)
     if (t.size() < 0) return false;
   for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
@@ -141,6 +146,7 @@ bool must_defer(const RuleContext& c) {
 }
 
 bool (*before_deferring)(RuleContext&) = nullptr;
+bool (*saves_traced_tensors)(const Op&, const Tensor& saved) = nullptr;
 
 void defer_rule(RuleContext& c) {
   if (before_deferring && before_deferring(c)) return;

@@ -16,6 +16,10 @@ void differentiate_run(RuleContext&, FunctionRef<Tensors(std::span<const Tensor>
 // Receives a rule before it is deferred; true if it has set the results itself.
 extern bool (*before_deferring)(RuleContext&);
 
+// Whether the saved tensors of an operation, its last output, are values of the graph that is being traced: its rule
+// need not wait for elements then. Null: they never are.
+extern bool (*saves_traced_tensors)(const Op&, const Tensor& saved);
+
 // The rule that a node of `Deferred` runs. The inputs of the node are those of the operation, its outputs, and the
 // cotangents that flow; its outputs are the gradients of the inputs that want one.
 struct DeferredRule {

@@ -111,10 +111,14 @@ void ask_node(const RuleContext& c) {
                     (node.params.has(control_params.asked) && node.params[control_params.asked][size_t(i)]));
   node.params = node.params.with(control_params.asked, Param(asked));
 }
+bool is_unrolled(const Op&, const Tensor& saved);
 const bool installed = (before_deferring = [](RuleContext& c) {
   if (is_control_op(c.op)) ask_node(c);
   return item_as_rows(c);
 }, true);
+
+const bool installed_for_unrolled =
+    (saves_traced_tensors = [](const Op& op, const Tensor& t) { return is_unrolled(op, t); }, true);
 
 // While tracing, only forward mode asks for residuals here: a tape does so when a gradient is asked for (ask_node).
 Params watched_params(const Params& params, std::span<const Tensor> inputs) {
@@ -203,6 +207,21 @@ const Op& case_op = define_control(Op{
 
 // ---- loops: the loop variables, then what condition and body use besides
 
+// In the graph of a plan: the iterations of a short loop.
+bool unroll(Call& call) {
+  const Control& control = control_in(call.params);
+  if (!static_cast<const Graph*>(thread_state().stage)->unrolls || !control.accessed.empty()) return false;
+  const auto iterations = control.loop->worth_unrolling(call.in);
+  if (!iterations) return false;
+  Loop::SavedTensors saved;
+  const bool asked = call.params.has(control_params.asked);
+  if (asked) saved.sources = sources_of(call.params, 0, call.in.size());
+  for (Tensor& t : control.loop->unroll(call.in, *iterations, asked ? &saved : nullptr))
+    call.out.push_back(std::move(t));
+  call.out.push_back(asked ? carry(std::move(saved)) : nothing_saved());
+  return true;
+}
+
 const Op& while_op = define_control(Op{
     .name = "While",
     .arguments = {tensors("input", any_dtype)},
@@ -241,8 +260,13 @@ const Op& while_op = define_control(Op{
             return loop.run_recorded(in, reads_tracked);
           });
         },
+    .expand = unroll,
     .node_name = "while",
 });
+bool is_unrolled(const Op& op, const Tensor& saved) {
+  if (&op != &while_op || saved.symbolic() || !saved.body()->buffer) return false;
+  return static_cast<const Loop::SavedTensors*>(saved.raw())->unrolled;
+}
 
 // The variables that the graph, and the graphs inside it, read or assign to.
 void find_variables(const Graph& graph, std::vector<VariableBody*>& found) {

@@ -187,9 +187,12 @@ const std::string* required_message_of(const Node& node) {
   return node.op == &required_op ? &node.params[required_params.message] : nullptr;
 }
 
-RowBuffer::RowBuffer(const Tensor& list) : rows_(list), length_(list.dim(0)) {}
+RowBuffer::RowBuffer(const Tensor& list, bool traced) : rows_(list), length_(list.dim(0)) {
+  if (traced) traced_ = is_blank(list) || length_ == 0 ? Tensors() : unstack(list, 0);
+}
 
 Tensor RowBuffer::list() const {
+  if (traced_) return traced_->empty() ? rows_ : stack(*traced_, 0);
   Shape shape = rows_.shape();
   shape[0] = length_;
   return rows_.view(shape);
@@ -204,8 +207,15 @@ void RowBuffer::write(int64_t index, const Tensor& value, bool growing) {
   if (!(row_shape(rows_.shape()) == value.shape()))
     fail(ErrorKind::invalid_argument, "TensorArray.write: Incompatible shape for value ", value.shape(), ", expected ",
          row_shape(rows_.shape()));
+  if (traced_) return write_traced(index, value);
   own(index);
   std::memcpy(static_cast<char*>(rows_.mutable_raw()) + size_t(index) * value.bytes(), value.raw(), value.bytes());
+}
+
+void RowBuffer::write_traced(int64_t index, const Tensor& value) {
+  length_ = std::max(length_, index + 1);
+  while (int64_t(traced_->size()) < length_) traced_->push_back(zeros(value.dtype(), value.shape()));
+  (*traced_)[size_t(index)] = value;
 }
 
 void RowBuffer::own(int64_t index) {
@@ -226,6 +236,12 @@ void RowBuffer::own(int64_t index) {
 }
 
 Tensor RowBuffer::take(int64_t index) {
+  if (traced_) {
+    const Tensor row = index < int64_t(traced_->size()) ? (*traced_)[size_t(index)] : Tensor();
+    const Tensor zero = zeros(rows_.dtype(), row_shape(rows_.shape()));
+    write_traced(index, zero);
+    return row ? row : zero;
+  }
   own(index);
   Tensor row = Tensor::allocate(rows_.dtype(), row_shape(rows_.shape()));
   char* at = static_cast<char*>(rows_.mutable_raw()) + size_t(index) * row.bytes();

@@ -1,6 +1,8 @@
 // Lists of tensors in a graph: one tensor whose rows are the elements. A list into which nothing was written yet, and
 // whose elements' shape is not known, is blank: its rows are empty vectors.
 #pragma once
+#include <optional>
+
 #include "graph/graph.h"
 
 namespace tapeflow {
@@ -21,10 +23,11 @@ bool list_grows(const Params&);  // of a write
 const Shape* list_element_of(const Node&);
 const std::string* required_message_of(const Node&);
 
-// A list that its holder changes in place, as long as nobody else sees the elements; not of strings.
+// A list that its holder changes in place, as long as nobody else sees the elements; not of strings. While tracing, its
+// elements are values of the graph.
 class RowBuffer {
  public:
-  explicit RowBuffer(const Tensor& list);
+  explicit RowBuffer(const Tensor& list, bool traced = false);
   void write(int64_t index, const Tensor& value, bool growing);
   // The element, which is zero from now on.
   Tensor take(int64_t index);
@@ -32,10 +35,12 @@ class RowBuffer {
 
  private:
   void own(int64_t index);
+  void write_traced(int64_t index, const Tensor& value);
 
   Tensor rows_;  // may have room for more than `length_`
   int64_t length_;
   bool owned_ = false;
+  std::optional<Tensors> traced_;  // the elements; `rows_` is then what they were at first
 };
 
 }  // namespace tapeflow

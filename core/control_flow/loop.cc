@@ -15,7 +15,6 @@
 #include "ops/ops.h"
 
 namespace tapeflow {
-namespace {
 
 Trimmed trimmed(const Graph& from, std::span<const ValueId> wanted) {
   Graph whole;
@@ -30,6 +29,8 @@ Trimmed trimmed(const Graph& from, std::span<const ValueId> wanted) {
   build_subgraph(*result.graph, whole, given, whole.outputs, true);
   return result;
 }
+
+namespace {
 
 // An iteration and then the condition for the next one, which is the last output; it does not look at loop variables in
 // `unseen`.
@@ -366,7 +367,7 @@ class Loop::BackwardPass {
     for (size_t k = 0; k < loop.variables_; ++k) {
       writes_ += loop.writes_[k].size();
       if (loop.writes_[k].empty() || !loop.differentiable_variable(k)) continue;
-      lists_[k].emplace(flow_[k] ? flow_[k] : zeros_like(y[k]));
+      lists_[k].emplace(flow_[k] ? flow_[k] : zeros_like(y[k]), saved.unrolled);
       flow_[k] = Tensor();
     }
   }
@@ -381,7 +382,10 @@ class Loop::BackwardPass {
     take_rows(iteration);
     for (int output : parts_.flowing)
       arguments_.push_back(rows_[size_t(output)] ? rows_[size_t(output)] : cotangent(size_t(output), iteration));
-    run_iteration(*parts_.backward, arguments_, !saved_.shapes_change, dx_);
+    if (saved_.unrolled)
+      dx_ = interpret(*parts_.backward, arguments_);
+    else
+      run_iteration(*parts_.backward, arguments_, !saved_.shapes_change, dx_);
     std::ranges::fill(flow_, Tensor());
     for (size_t q = 0, next = 0; q < parts_.reached.size(); ++q, ++next) {
       Tensor values = std::move(dx_[next]), indices = parts_.by_rows[q] ? std::move(dx_[++next]) : Tensor();
@@ -447,7 +451,10 @@ class Loop::BackwardPass {
   // A list may have been longer after the loop than before it, or have had no rows yet.
   static Tensor first_rows(Tensor rows, const Tensor& list) {
     if (list.size() == 0) return zeros_like(list);
-    return rows.dim(0) == list.dim(0) ? rows : rows.view(list.shape());
+    if (rows.dim(0) == list.dim(0)) return rows;
+    Ints begin;
+    for (int i = 0; i < list.rank(); ++i) begin.push_back(0);
+    return slice(rows, begin, Param(list.shape()).ints);
   }
 
   const Loop& loop_;

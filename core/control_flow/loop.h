@@ -1,6 +1,8 @@
 // Running loops. A run that is to be differentiated saves what its gradient needs, so that nothing runs again; the
 // backward pass goes over the iterations, last first.
 #pragma once
+#include <optional>
+
 #include "control_flow/residuals.h"
 
 namespace tapeflow {
@@ -13,6 +15,7 @@ struct Trimmed {
   std::shared_ptr<Graph> graph;
   std::vector<int> inputs;
 };
+Trimmed trimmed(const Graph& from, std::span<const ValueId> wanted);
 
 // `body` on the first `variables` inputs while `condition` holds, at most `limit` times (negative: no limit). Condition
 // and body take all inputs of the loop; those after the loop variables are the same in every iteration.
@@ -31,6 +34,7 @@ class Loop {
     std::shared_ptr<JointParts> parts;
     int64_t iterations = 0;
     bool shapes_change = false;         // from iteration to iteration: no plans are made
+    bool unrolled = false;              // the tensors are values of a graph that is being traced
     Tensors residuals;                  // an empty handle stands for an input that is the same in every iteration
     SmallVector<int64_t, 4> positions;  // where lists were written
     Tensors variables;                  // their values before the run, for one that is repeated
@@ -38,7 +42,11 @@ class Loop {
   };
   // The last values of the loop variables; no recorder sees the iterations. `SavedTensors` has its sources set.
   Tensors run(std::span<const Tensor> in, SavedTensors* = nullptr) const;
-  // The same; recorders see every iteration and the readings of variables that they track (Replay).
+  // While a plan is made: how many iterations there are, if the loop is short and cheap and their number is known.
+  std::optional<int64_t> worth_unrolling(std::span<const Tensor> in) const;
+  // The same as run(); the iterations become nodes of the graph that is being traced.
+  Tensors unroll(std::span<const Tensor> in, int64_t iterations, SavedTensors*) const;
+  // The same as run(); recorders see every iteration and the readings of variables that they track (Replay).
   Tensors run_recorded(std::span<const Tensor> in, bool reads_tracked) const;
   // The cotangents of the inputs and then of the variables among the sources, from those of the loop variables' last
   // values, which are `y`. Empty handles where nothing flows.
@@ -49,6 +57,7 @@ class Loop {
   struct Lists;
   class BackwardPass;
   void find_writes();
+  std::optional<int64_t> known_iterations(std::span<const Tensor> in, int64_t most) const;
   SmallVector<uint8_t, 16> reachable_inputs(const Sources&) const;
   bool run_in_place(std::span<const Tensor> arguments, Lists&, Tensors& out) const;
   void find_arguments(const Trimmed&, std::span<const Tensor> state, const Lists&, Tensors& arguments) const;

@@ -88,6 +88,7 @@ class Graph final : public Stage {
   // For a plan: additions to variables become a sum and an assignment; work on half types that is done in float32
   // becomes casts and that work.
   bool lowers = false;
+  bool unrolls = false;               // for a plan: the iterations of short loops become nodes
   std::string scope;                  // in front of the names of new nodes, "layer/"
   const char* wanted_name = nullptr;  // of the next node; see NameNode
   bool names_nodes = true;            // new nodes get names at once

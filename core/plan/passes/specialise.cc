@@ -85,10 +85,11 @@ class SharedConstants {
   std::set<int> rejected_;
 };
 
-void trace(PlanIR& ir) {
+void trace(PlanIR& ir, bool unrolls) {
   ir.graph = std::make_shared<Graph>();
   Graph& g = *ir.graph;
   g.lowers = true;
+  g.unrolls = unrolls;
   g.cuts = ir.source.cuts;
   EnterStage stage(&g);
   PauseRecording paused;
@@ -113,9 +114,17 @@ void trace(PlanIR& ir) {
   }
 }
 
+// A loop was unrolled whose saved tensors are read by more than rules that were expanded, too.
+bool needs_saved_tensors(const Graph& g) {
+  return std::ranges::any_of(g.values, [](const Value& v) {
+    return v.node == Value::kConstant && v.tensor.dtype() == DType::variant && v.tensor.body()->buffer;
+  });
+}
+
 // A composition that could not be traced leaves nodes without an operation behind, and is not tried again.
 bool trace_completely(PlanIR& ir) {
-  trace(ir);
+  trace(ir, true);
+  if (needs_saved_tensors(*ir.graph)) trace(ir, false);
   return std::ranges::none_of(ir.graph->nodes, [](const Node& n) { return !n.op; });
 }
 
