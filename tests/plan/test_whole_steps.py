@@ -147,7 +147,7 @@ def second_order():
 
 
 MOST_STEPS = {
-    perceptron: 12, mixed_precision: 20, attention: 45, convolution: 25, recurrent: 25, branching: 15, embedding: 15,
+    perceptron: 12, mixed_precision: 20, attention: 45, convolution: 25, recurrent: 40, branching: 15, embedding: 15,
     per_example: 15, vectorised: 12, second_order: 25,
 }  # fmt: skip
 
