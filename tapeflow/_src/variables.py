@@ -27,13 +27,24 @@ from tapeflow._src.types.trackable import Trackable
 
 
 class _Creators(local):
-    """The functions of open `variable_creator_scope`s, outermost first."""
+    """The functions of open `variable_creator_scope`s, outermost first, and the trace that `tf.init_scope` has left."""
 
     def __init__(self) -> None:
         self.stack: list[Callable[..., Any]] = []
+        self.left_graph: Any = None
 
 
 _creators = _Creators()
+
+
+@contextmanager
+def counted_for(graph: Any) -> Iterator[None]:
+    """A block outside of a trace whose variables count as made by the traced function: it is traced again."""
+    before, _creators.left_graph = _creators.left_graph, graph
+    try:
+        yield
+    finally:
+        _creators.left_graph = before
 
 
 def variable_creators() -> list[Callable[..., Any]]:
@@ -122,6 +133,8 @@ def _outside_of_graph(variable: Any, initial_value: Any) -> Iterator[Any]:
     graph = _core.current_graph()
     if graph is None:
         yield initial_value
+        if _creators.left_graph is not None:
+            _creators.left_graph.created_variables.append(variable)
         return
     if not graph.may_create_variables:
         if getattr(graph, "follows_first_call", False):

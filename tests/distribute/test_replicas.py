@@ -89,6 +89,37 @@ def test_devices_that_do_not_exist(processors):
             tf.distribute.MirroredStrategy(names)
 
 
+def test_variables_that_replicas_make_are_shared(pair):
+    def make():
+        return tf.Variable(number() + 3.0, name="v_1"), tf.Variable(5.0, name="w"), tf.Variable(number(), name="v")
+
+    for variable, value in zip(pair.run(make), (3.0, 5.0, 0.0)):  # the first replica's initial values
+        assert type(variable).__name__ == "MirroredVariable" and parts(variable) == [value] * 2
+
+    def make_in_the_second():
+        return tf.Variable(1.0) if replica().replica_id_in_sync_group == 1 else None
+
+    with pytest.raises(RuntimeError, match="Tried to create variable None with mismatching name on device 1"):
+        pair.run(make_in_the_second)
+
+
+def test_generators_that_replicas_split_have_streams_of_their_own(pair):
+    with pair.scope():
+        generator = tf.random.Generator.from_seed(7)
+    (drawn,) = pair.run(lambda: [new.normal([2]) for new in generator.split(1)])
+    # The values of TensorFlow 2.21.
+    np.testing.assert_allclose(parts(drawn), [[-1.2735, -1.3036], [0.169, 0.758]], atol=1e-4)
+
+
+def test_values_of_a_strategy_know_their_devices(processors, pair):
+    with pair.scope():
+        v = tf.Variable(1.0)
+        read = tf.Variable(
+            1.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM
+        )
+    assert v._devices == read._devices == pair.run(lambda: tf.constant(1.0) + number())._devices == (FIRST, SECOND)
+
+
 def test_a_traced_function_runs_in_each_replica(pair):
     @tf.function
     def step():

@@ -228,6 +228,21 @@ def test_variable_created_in_every_call_is_refused():
         tf.function(lambda x: x + tf.Variable(1.0))(1.0)
 
 
+def test_variables_of_an_init_scope_count_as_made_by_the_function():
+    made, traces = [], []
+
+    @tf.function
+    def f(x):
+        traces.append(len(made))
+        if not made:
+            with tf.init_scope():
+                made.append(tf.Variable(2.0))
+        return made[0] * x
+
+    assert [float(f(tf.constant(3.0))) for _ in range(2)] == [6.0, 6.0]
+    assert traces == [0, 1]  # as in TensorFlow, the graph that is kept was traced without making variables
+
+
 class Counter:
     def __init__(self, step):
         self.step = step

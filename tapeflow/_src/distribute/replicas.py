@@ -7,6 +7,8 @@ them ask, the caller merges and hands each its part of the result. So the order 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable
 from threading import Semaphore, Thread
 from typing import Any
@@ -50,11 +52,11 @@ class _JointBranches:
 class _Replica(Thread):
     """One replica: its function, and a pair of semaphores by which it and the caller take turns."""
 
-    def __init__(self, context: ReplicaContext, function: Callable[[], Any]) -> None:
+    def __init__(self, context: ReplicaContext, function: Callable[[], Any], shared: _SharedVariables) -> None:
         super().__init__(name=f"replica-{context._replica_id}", daemon=True)
         self.context, self._function = context, function
         self._go, self._paused = Semaphore(0), Semaphore(0)
-        self._surroundings = _Surroundings(context)
+        self._surroundings = _Surroundings(context, shared.creator(context.local_id))
         self.request: _Merge | _JointBranches | None = None
         self.answer: Any = None
         self.result: Any = None
@@ -125,10 +127,10 @@ class _Surroundings:
     """What a replica has of the thread that made this: the graph that is traced, the scope of names, the creators of
     variables; and its own device."""
 
-    def __init__(self, context: ReplicaContext) -> None:
+    def __init__(self, context: ReplicaContext, creator: Callable[..., Any]) -> None:
         self.stage = _core.current_graph()
         self._scope = current_name_scope()
-        self._creators = list(variables._creators.stack)
+        self._creators = [*variables._creators.stack, creator]
         self._place = (context.device_number + 1, context.local_id, True)
 
     def __enter__(self) -> None:
@@ -141,6 +143,42 @@ class _Surroundings:
     def __exit__(self, *exception: object) -> None:
         self._names.__exit__(*exception)
         _core.swap_stage(None)
+
+
+class _SharedVariables:
+    """The variables that replicas make in one run. The first replica makes them, with a copy for each of the others,
+    which get them in the same order by name."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, list[Any]] = {}
+
+    def creator(self, replica: int) -> Callable[..., Any]:
+        """What `tf.Variable` makes in a replica."""
+
+        def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
+            variable = next_creator(**arguments)
+            self._made.setdefault(_without_number(arguments.get("name")), []).append(variable)
+            return variable
+
+        taken: Counter[str] = Counter()
+
+        def take(next_creator: Callable[..., Any], **arguments: Any) -> Any:
+            name = _without_number(arguments.get("name"))
+            made = self._made.get(name, [])
+            if taken[name] == len(made):
+                raise RuntimeError(
+                    f"Tried to create variable {arguments.get('name')} with mismatching name on device {replica}: the "
+                    "first replica has not made it"
+                )
+            taken[name] += 1
+            return made[taken[name] - 1]
+
+        return take if replica else create
+
+
+def _without_number(name: str | None) -> str:
+    """The name of a variable without what tells it apart from others: "a_2/v_1" is "a/v"."""
+    return re.sub(r"_\d+(?=/|$)", "", name or "Variable")
 
 
 _lifted: WeakKeyDictionary[Any, dict[int, Function]] = WeakKeyDictionary()  # by the traces of a function, by strategy
@@ -181,7 +219,8 @@ def _lift(contexts: list[ReplicaContext], function: Function) -> Function:
 
 def _in_turns(contexts: list[ReplicaContext], functions: list[Callable[[], Any]]) -> list[Any]:
     """The results of functions, one for each replica, which run in turns from merge to merge."""
-    replicas = [_Replica(context, function) for context, function in zip(contexts, functions)]
+    shared = _SharedVariables()
+    replicas = [_Replica(context, function, shared) for context, function in zip(contexts, functions)]
     try:
         while True:
             for replica in replicas:

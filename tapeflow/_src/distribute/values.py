@@ -29,6 +29,10 @@ class DistributedValues:
     def _primary(self) -> Any:
         return self._values[0]
 
+    @property
+    def _devices(self) -> tuple[str, ...]:
+        return tuple(value.device for value in self.values)
+
     def _get(self) -> Any:
         """The part of the replica that asks; the first one outside of replicas."""
         replica = context.get_replica_context()

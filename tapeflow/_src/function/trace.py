@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from tapeflow._src import _core
 from tapeflow._src.control_flow.tracing import FuncGraph, building
 from tapeflow._src.namespace import public
+from tapeflow._src.variables import counted_for
 
 __all__ = ["FuncGraph", "building", "init_scope"]
 
@@ -37,9 +38,13 @@ def init_scope() -> Iterator[None]:
     outermost = graph
     while outermost is not None and not outermost.graph_mode:
         outermost = outermost.outer
+    if outermost is graph:  # nothing to leave: it may be the scope inside of another one
+        with _core.StopRecording(True):
+            yield
+        return
     _core.swap_stage(outermost)
     try:
-        with _core.StopRecording(True):
+        with _core.StopRecording(True), counted_for(graph):
             yield
     finally:
         _core.swap_stage(graph)
