@@ -45,10 +45,9 @@ void normal_pair(uint32_t a, uint32_t b, float* y) {
 }
 void normal_pair(const uint32_t* words, double* y) {
   double radius = std::sqrt(-2.0 * std::log(std::max(PhiloxWords::uniform_double(words[0], words[1]), 1.0e-7)));
-  double angle = 2.0 * M_PI * PhiloxWords::uniform_double(words[2], words[3]), sine, cosine;
-  sincos(angle, &sine, &cosine);
-  y[0] = sine * radius;
-  y[1] = cosine * radius;
+  double angle = 2.0 * M_PI * PhiloxWords::uniform_double(words[2], words[3]);
+  y[0] = std::sin(angle) * radius;
+  y[1] = std::cos(angle) * radius;
 }
 
 template <class T> T from_words(const uint32_t* w) {

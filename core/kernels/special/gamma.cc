@@ -114,9 +114,14 @@ bool whole(double x) { return x == std::floor(x); }
 
 // ---- gamma
 
+// std::lgamma also sets the global `signgam`, a race between threads; lgamma_r does not, but it is not standard.
 double log_gamma(double x) {
+#ifdef __GLIBC__
   int sign;
   return lgamma_r(x, &sign);
+#else
+  return std::lgamma(x);
+#endif
 }
 
 double digamma(double x) {
