@@ -191,6 +191,7 @@ Tensor add_placeholder(Graph&, const Spec&, std::string name);
 Tensor placeholder_with_default(const Tensor& value, const Shape&);
 int add_no_op(Graph&);
 Tensor is_initialized(VariableBody&);
+const Op& is_initialized_op();
 enum class Update : int { assign, add, subtract };
 void apply_update(VariableBody&, const Tensor&, Update);
 Param variable_param(VariableBody&);

@@ -86,7 +86,7 @@ const Op& no_op = define_inner(Op{
     .gradient = Gradient::none,
 });
 
-const Op& is_initialized_op = define_inner(Op{
+const Op& is_initialized_entry = define_inner(Op{
     .name = "VarIsInitializedOp",
     .arguments = {},
     .infer = [](Call& call) { call.returns(DType::boolean, Shape()); },
@@ -98,6 +98,7 @@ const Op& is_initialized_op = define_inner(Op{
 }  // namespace
 
 const Op& constant_op() { return constant_entry; }
+const Op& is_initialized_op() { return is_initialized_entry; }
 
 Tensor add_constant(const Tensor& value) {
   return run(constant_entry, std::span<const Tensor>(),
@@ -124,7 +125,7 @@ int add_no_op(Graph& graph) {
 }
 
 Tensor is_initialized(VariableBody& v) {
-  return run(is_initialized_op, std::span<const Tensor>(), {variable_param(v)});
+  return run(is_initialized_entry, std::span<const Tensor>(), {variable_param(v)});
 }
 
 }  // namespace tapeflow

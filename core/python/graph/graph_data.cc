@@ -49,7 +49,7 @@ PyObject* deferred_of(const Node& node, const DeferredRule& rule) {
 
 // What a parameter that is an object is; it depends on the operation.
 PyObject* object_of(const Node& node, const Param& p) {
-  if (node.op == &read_variable_op() || node.op == &assign_op()) {
+  if (node.op == &read_variable_op() || node.op == &assign_op() || node.op == &is_initialized_op()) {
     void* wrapper = variable_in(p).wrapper;
     if (!wrapper) fail(ErrorKind::value, "a variable that the graph uses does not exist any more");
     return Py_NewRef(static_cast<PyObject*>(wrapper));

@@ -99,3 +99,47 @@ def test_outputs_of_loops_keep_their_names(tmp_path):
     loaded = tf.saved_model.load(tmp_path / "m").signatures["serving_default"]
     found = loaded(x=tf.ones([3]))
     assert found["y"].numpy().tolist() == [4.0] * 3 and found["z"].numpy().tolist() == [8.0] * 3
+
+
+def test_tables_are_filled_by_their_initializers(tmp_path):
+    """Written graphs fill their tables when the initializer runs, as TensorFlow's loader does."""
+    (tmp_path / "words.txt").write_text("a\nb\nc\n")
+    line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(tf.string, [None], name="x")
+        name = tf.constant(str(tmp_path / "words.txt"))
+        lines = tf.lookup.TextFileInitializer(name, tf.string, line, tf.int64, number)
+        pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], [7, 8])
+        table = v1.lookup.StaticHashTable(pairs, -1)
+        vocabulary = v1.lookup.StaticVocabularyTable(lines, 2)
+        assert v1.get_collection(v1.GraphKeys.TABLE_INITIALIZERS) == [table.initializer, vocabulary.initializer]
+        main, found = v1.tables_initializer(), {"y": table.lookup(x), "z": vocabulary.lookup(x)}
+        session.run(main)
+        builder = v1.saved_model.Builder(tmp_path / "model")
+        signatures = {"serving_default": v1.saved_model.predict_signature_def({"x": x}, found)}
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures, main_op=main)
+        builder.save()
+        node_by_name = {node.name: node for node in graph.as_graph_def().node}
+    waits = [text.removeprefix("^") for text in node_by_name[main.name].input]
+    filling = [text for name in waits for text in node_by_name[name].input if text.startswith("^")]
+    assert [node_by_name[text[1:]].op for text in filling] == ["LookupTableImportV2"] * 2
+    found = tf.saved_model.load(tmp_path / "model").signatures["serving_default"](x=tf.constant(["b", "c", "a"]))
+    np.testing.assert_array_equal(found["y"], [8, -1, 7])
+    np.testing.assert_array_equal(found["z"], [1, 2, 0])
+
+
+def test_a_name_that_a_session_feeds_fills_no_table():
+    with tf.Graph().as_default(), pytest.raises(tf.errors.UnimplementedError, match="must be constant in a graph"):
+        tf.lookup.TextFileInitializer(v1.placeholder(tf.string, []), tf.string, -2, tf.int64, -1)
+
+
+def test_a_loaded_graph_knows_which_variables_have_values():
+    with tf.Graph().as_default():
+        w = v1.get_variable("w", initializer=np.ones(2, np.float32))
+        tf.identity(w.is_initialized(), name="ready")
+        definition = v1.train.export_meta_graph()
+    with tf.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(definition)
+        assert not session.run("ready:0")
+        session.run(v1.global_variables_initializer())
+        assert session.run("ready:0")

@@ -189,7 +189,7 @@ def resources_in(data: Any) -> Iterator[Any]:
 
 def resource_of(op: str, params: Any) -> Any:
     """The variable or table that a node uses, or None. Streams of random numbers are none: they are not saved."""
-    if op in ("ReadVariableOp", "AssignVariableOp"):
+    if op in ("ReadVariableOp", "AssignVariableOp", "VarIsInitializedOp"):
         held = params[0][1]
         return None if isinstance(held, Stream) else held
     if op in ("Composition", "EagerPyFunc"):

@@ -72,7 +72,7 @@ def _no_effect(step: Step, values: list[Any], context: Context) -> Any:
 
 @handles("VarIsInitializedOp")
 def _is_initialized(step: Step, values: list[Any], context: Context) -> Any:
-    return [convert_to_tensor(True)]
+    return [convert_to_tensor(values[0].is_initialized())]
 
 
 @handles("VariableShape")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.passing import no_op
+from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.ops.lookup import tables
 from tapeflow._src.ops.lookup.initializers import KeyValueTensorInitializer, TextFileIndex, TextFileInitializer
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
@@ -15,15 +17,31 @@ from tapeflow._src.types.dtypes import as_dtype, int64, string
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 
+def _fill_nothing() -> None:
+    """The table is full already."""
+
+
 class _Initialized:
-    """A table that is full from the beginning."""
+    """A table that is full from the beginning. In files, its initializer fills it."""
 
     _initializer_name = "table_init"
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._filling: Any = None
+        graph = _core.current_graph()
+        if graph is not None and graph.graph_mode:
+            call = tables.WithTableCall(_fill_nothing, tables.TableCall(self, "initialize", effect=True))
+            first, graph.names_nodes = graph.node_count, False
+            self._filling = host_effect(call, [])
+            graph.names_nodes = True
+            graph.name_nodes(first, self._initializer_name, "init", self._filling.outputs[0])
+            graph.add_to_collection("table_initializer", self._filling)
+
     @property
     def initializer(self) -> Any:
-        """An operation that does nothing."""
-        return no_op(name=self._initializer_name)
+        """An operation that has nothing left to do here; written into a file, it fills the table."""
+        return no_op(name=self._initializer_name) if self._filling is None else self._filling
 
 
 @public("compat.v1.lookup.StaticHashTable")
@@ -136,7 +154,8 @@ class IdTableWithHashBuckets(_Initialized, tables.LookupInterface):
         if not isinstance(hasher_spec, HasherSpec):
             raise TypeError(f"`hasher_spec` must be of type HasherSpec, got {type(hasher_spec)}.")
         name = name or (table.name if table is not None else "hash_bucket")
-        super().__init__(key_dtype, int64, name)
+        tables.LookupInterface.__init__(self, key_dtype, int64, name)
+        self._filling = None if table is None else getattr(table, "_filling", None)
         self._table, self._buckets, self._spec = table, num_oov_buckets, hasher_spec
 
     init = _Initialized.initializer

@@ -9,9 +9,9 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_value
 from tapeflow._src.types.dtypes import as_dtype, int64, string
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, UnimplementedError
 from tapeflow._src.types.file_errors import file_errors, file_name
 
 
@@ -87,6 +87,14 @@ class TextFileIndex:
     LINE_NUMBER = -1
 
 
+def _known_name(filename: Any) -> Any:
+    """The name that a tensor of a graph holds: a table is filled when it is made."""
+    known = get_static_value(filename)
+    if known is None:
+        raise UnimplementedError.of("lookup.TextFileInitializer: `filename` must be constant in a graph; got a tensor")
+    return known.decode()
+
+
 @public("lookup.TextFileInitializer", "compat.v1.lookup.TextFileInitializer")
 class TextFileInitializer(KeyedDtypes):
     """The keys and values that the lines of a file hold.
@@ -115,6 +123,8 @@ class TextFileInitializer(KeyedDtypes):
                 raise ValueError(f"`filename` argument required for tables must be a string; got {filename!r}")
             if filename.shape.rank not in (0, None):
                 raise InvalidArgumentError.of(f"TextFileInitializer: filename must be a scalar; got {filename.shape}")
+            if _core.is_symbolic(filename):
+                filename = _known_name(filename)
         elif not filename:
             raise ValueError(f"`filename` argument required for tables; got {filename!r}")
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)

@@ -244,7 +244,7 @@ class StaticVocabularyTable(LookupInterface):
         return _with_values(keys, host_call(run, [dense], [(int64, dense.shape)])[0])
 
 
-class _WithCall:
+class WithTableCall:
     """A function of tensors, and what is written into files for it."""
 
     def __init__(self, run: Callable[..., Any], raw_call: TableCall) -> None:
@@ -306,7 +306,7 @@ class _ChangingTable(LookupInterface):
             with self._lock:
                 self._value_by_key.update((key, self._kept(row)) for key, row in zip(names, rows))
 
-        run = _WithCall(insert, TableCall(self, "insert", effect=True))
+        run = WithTableCall(insert, TableCall(self, "insert", effect=True))
         return host_effect(run, [keys, values])
 
     def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
@@ -367,7 +367,7 @@ class _ChangingTable(LookupInterface):
                 for key in names:
                     self._value_by_key.pop(key, None)
 
-        return host_effect(_WithCall(remove, TableCall(self, "remove", effect=True)), [keys])
+        return host_effect(WithTableCall(remove, TableCall(self, "remove", effect=True)), [keys])
 
     def erase(self, keys: Any, name: str | None = None) -> Any:
         """Forgets keys."""
@@ -396,7 +396,7 @@ class _ChangingTable(LookupInterface):
                 array[place] = value
             return [convert_to_tensor(array.reshape(shape), self._value_dtype)]
 
-        run = _WithCall(find, TableCall(self, "lookup"))
+        run = WithTableCall(find, TableCall(self, "lookup"))
         known = None if dense.shape.rank is None else dense.shape.as_list()
         outer = None if known is None else [*known[: len(known) - len(self._key_shape)], *inner]
         specs = [(self._value_dtype, outer)]
@@ -408,7 +408,7 @@ class _ChangingTable(LookupInterface):
         def count() -> list[Any]:
             return [convert_to_tensor(len(self._value_by_key), int64)]
 
-        return host_call(_WithCall(count, TableCall(self, "size")), [], [(int64, [])], reads=True)[0]
+        return host_call(WithTableCall(count, TableCall(self, "size")), [], [(int64, [])], reads=True)[0]
 
     def export(self, name: str | None = None) -> tuple[Any, Any]:
         """All keys and all values."""
@@ -424,7 +424,7 @@ class _ChangingTable(LookupInterface):
             return [keys, _filled(values, self._value_dtype, [len(pairs), *inner])]
 
         specs = [(self._key_dtype, [None, *self._key_shape]), (self._value_dtype, [None, *inner])]
-        keys, values = host_call(_WithCall(run, TableCall(self, "export")), [], specs, reads=True)
+        keys, values = host_call(WithTableCall(run, TableCall(self, "export")), [], specs, reads=True)
         return keys, values
 
 

@@ -28,6 +28,11 @@ def _read(n: ExportedNode) -> Any:
     return n.e.one("ReadVariableOp", writer.resource(variable), dtype=variable.dtype, controls=writer.effects)
 
 
+@writes("VarIsInitializedOp")
+def _is_initialized(n: ExportedNode) -> Any:
+    return n.e.one(n.op, n.writer.resource(resource_of(n.op, n._params)), controls=n.writer.effects)
+
+
 @writes("AssignVariableOp")
 def _assign(n: ExportedNode) -> Any:
     variable = resource_of(n.op, n._params)

@@ -62,13 +62,23 @@ def _table(n: ExportedNode, call: TableCall) -> Any:
         case "export":
             keys = call.resource.key_dtype
             return e.node("LookupTableExportV2", table, Tkeys=keys, Tvalues=values, controls=n.writer.effects)
+        case "initialize":
+            content = getattr(call.resource, "_table", call.resource)
+            if content is not None:
+                n.act("LookupTableImportV2", table, *map(e.constant, content.export()))
+            return _done(n)
         case "insert":
             n.act("LookupTableInsertV2", table, n[0], n[1])
-            return [e.constant(True)] * n.count
+            return _done(n)
         case "remove":
             n.act("LookupTableRemoveV2", table, n[0])
-            return [e.constant(True)] * n.count
+            return _done(n)
     raise _refused(n, call)
+
+
+def _done(n: ExportedNode) -> list[Ref]:
+    """What a node gives that runs for its effect: true, after the effect."""
+    return [n.e.one("Identity", n.e.constant(True), controls=n.writer.effects)] * n.count if n.count else []
 
 
 def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
