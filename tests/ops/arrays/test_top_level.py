@@ -8,6 +8,16 @@ import pytest
 import tapeflow as tf
 
 
+def test_one_hot_takes_numbers_as_the_dtype_that_is_asked_for():
+    hot = tf.one_hot([0, 1], 2, on_value=0.0, off_value=1, dtype=tf.float64)
+    assert (hot.dtype, hot.numpy().tolist()) == (tf.float64, [[0, 1], [1, 0]])
+    hot = tf.one_hot([1], 2, on_value=3, dtype=tf.uint8)
+    assert (hot.dtype, hot.numpy().tolist()) == (tf.uint8, [[0, 3]])
+    for given in ({"on_value": tf.constant(1.0)}, {"off_value": tf.constant(1.0)}, {"on_value": 0.5}):
+        with pytest.raises(TypeError, match="does not match dtype parameter"):
+            tf.one_hot([0], 2, dtype=tf.int32, **given)
+
+
 class TestConvolutions:
     def test_conv_with_batches(self):
         x, filters = (

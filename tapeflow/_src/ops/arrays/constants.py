@@ -470,15 +470,15 @@ def one_hot(
         if places.dtype is int32 or places.dtype is int64:
             hit = primitives.Equal(primitives.ExpandDims(places, -1), primitives.Range(*_limits(depth, places.dtype)))
             return primitives.StopGradient(primitives.Cast(hit, float32 if dtype is None else as_dtype(dtype)))
-    given = [convert_to_tensor(v).dtype for v in (on_value, off_value) if v is not None]
-    if len(given) == 2 and given[0] != given[1]:
-        raise TypeError(f"one_hot: dtype {given[0]} of on_value does not match dtype {given[1]} of off_value")
+    on, off = (None if v is None else convert_to_tensor(v, dtype_hint=dtype) for v in (on_value, off_value))
+    for which, value in (("on_value", on), ("off_value", off)):
+        if value is not None and dtype is not None and value.dtype != as_dtype(dtype):
+            raise TypeError(f"one_hot: dtype {value.dtype} of {which} does not match dtype parameter {as_dtype(dtype)}")
     if dtype is None:
-        dtype = given[0] if given else float32
-    on = convert_to_tensor(1 if on_value is None else on_value, dtype=dtype if on_value is None else None)
-    off = convert_to_tensor(0 if off_value is None else off_value, dtype=on.dtype)
-    if as_dtype(dtype) != on.dtype:
-        raise TypeError(f"one_hot: dtype {on.dtype} of on_value does not match dtype parameter {as_dtype(dtype)}")
+        dtype = next((value.dtype for value in (on, off) if value is not None), float32)
+    on, off = (convert_to_tensor(n, dtype=dtype) if v is None else v for n, v in ((1, on), (0, off)))
+    if on.dtype != off.dtype:
+        raise TypeError(f"one_hot: dtype {on.dtype} of on_value does not match dtype {off.dtype} of off_value")
     indices = convert_to_tensor(indices, dtype_hint=int32)
     if not indices.dtype.is_integer:
         raise refused_dtype("one_hot", "indices", "TI", indices.dtype, "uint8, int8, int32, int64")
