@@ -411,3 +411,13 @@ def test_variables_whose_shape_is_open(shape):
     assert (operator.tensor_rank_tensor(), operator.domain_dimension_tensor()) == (3, 3)
     np.testing.assert_array_equal(operator.matvec(tf.ones([3])), np.ones([2, 3]))
     np.testing.assert_array_equal(operator.solvevec(tf.ones([3])), np.ones([2, 3]))
+
+
+@pytest.mark.parametrize("shape", [None, [None, None], [2, None]])
+def test_sizes_of_a_graph_that_are_open(shape):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        diagonal = tf.compat.v1.placeholder(tf.float32, shape)
+        operator = tf.linalg.LinearOperatorDiag(diagonal)
+        sizes = [operator.shape_tensor(), operator.batch_shape_tensor(), operator.range_dimension_tensor()]
+        found = session.run([*sizes, operator.tensor_rank_tensor()], {diagonal: np.ones([2, 3])})
+    assert [np.asarray(part).tolist() for part in found] == [[2, 3, 3], [2], 3, 3]

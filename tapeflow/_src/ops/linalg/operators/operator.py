@@ -237,11 +237,6 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
         held = [part for part in parts if _core.is_symbolic(part) or isinstance(part, _core.Variable)]
         return any(part.shape.rank is None for part in held)
 
-    def _present_shape(self) -> TensorShape:
-        """The shape, where that of a variable is open, by its value."""
-        shape = self.shape
-        return shape if shape.is_fully_defined() or _core.is_tracing() else self.to_dense().shape
-
     @property
     def batch_shape(self) -> TensorShape:
         """The dimensions before rows and columns."""
@@ -264,23 +259,33 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     def shape_tensor(self, name: str = "shape_tensor") -> Any:
         """The shape as a tensor."""
-        return convert_to_tensor(self._present_shape().as_list(), dtype="int32")
+        if self.shape.is_fully_defined():
+            return convert_to_tensor(self.shape.as_list(), dtype="int32")
+        return primitives.Shape(self.to_dense())
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
         """The batch shape as a tensor."""
-        return convert_to_tensor(self._present_shape()[:-2].as_list(), dtype="int32")
+        if self.batch_shape.is_fully_defined():
+            return convert_to_tensor(self.batch_shape.as_list(), dtype="int32")
+        return self.shape_tensor()[:-2]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Any:
         """The rank as a tensor."""
-        return convert_to_tensor(self._present_shape().rank)
+        if self.tensor_rank is None:
+            return primitives.Shape(self.shape_tensor())[0]
+        return convert_to_tensor(self.tensor_rank)
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:
         """The number of columns as a tensor."""
-        return convert_to_tensor(self._present_shape()[-1])
+        return self._size_tensor(-1)
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Any:
         """The number of rows as a tensor."""
-        return convert_to_tensor(self._present_shape()[-2])
+        return self._size_tensor(-2)
+
+    def _size_tensor(self, axis: int) -> Any:
+        size = self.shape[axis]
+        return self.shape_tensor()[axis] if size is None else convert_to_tensor(size)
 
     # ---- products and equations
 
