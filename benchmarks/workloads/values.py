@@ -295,3 +295,60 @@ def point_cloud(rng):
 @workload
 def optimal_control(rng):
     return Values([normal(rng, 50, 32, 1, scale=0.1)], [normal(rng, 32, 2)], rate=0.1)
+
+
+# ---- dynamics: small states over many steps
+
+
+@workload
+def lorenz(rng):
+    return Values([np.array([9.0, 27.0, 2.5], "float32")], [normal(rng, 64, 3)], rate=1e-4)
+
+
+@workload
+def epidemic(rng):
+    return Values([np.array([0.5, 0.1], "float32")], [np.abs(normal(rng, 100, 3, scale=0.3))], rate=1e-3)
+
+
+@workload
+def kalman_tracking(rng):
+    return Values([np.zeros(4, "float32"), np.zeros(2, "float32")], [normal(rng, 40, 2)], rate=1e-3)
+
+
+@workload
+def hidden_markov(rng):
+    return Values([normal(rng, 8, 8), normal(rng, 8, 20)], [integers(rng, 20, 60, 16)], rate=0.1)
+
+
+@workload
+def bicycle(rng):
+    return Values([normal(rng, 50, 2, scale=0.1)], [np.array([0.0, 0.0, 0.0, 1.0], "float32")], rate=1e-3)
+
+
+@workload
+def spring_chain(rng):
+    start = np.stack([np.arange(12.0), np.zeros(12)], 1).astype("float32")
+    return Values([np.full(11, 3.0, "float32")], [start, normal(rng, 12, 2, scale=0.1)], rate=1e-3)
+
+
+@workload
+def robot_arm(rng):
+    return Values([normal(rng, 64, 6, scale=0.3)], [normal(rng, 64, 2)], rate=1e-2)
+
+
+@workload
+def small_gru(rng):
+    params = [kernel(rng, 2, 24), kernel(rng, 8, 24), np.zeros(24, "float32"), kernel(rng, 8, 1)]
+    return Values(params, [normal(rng, 50, 4, 2), normal(rng, 4, 1)], rate=1e-2)
+
+
+@workload
+def attitude(rng):
+    start = normal(rng, 16, 4)
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    return Values([normal(rng, 40, 16, 3, scale=0.3)], [start, start[::-1].copy()], rate=1e-2)
+
+
+@workload
+def cart_pole(rng):
+    return Values(layers(rng, 4, 16, 1), [normal(rng, 32, 4, scale=0.1)], rate=1e-3)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from values import VALUES
 
-FAMILIES = ("sequence", "vision", "science", "dense", "generative", "relational")
+FAMILIES = ("sequence", "vision", "science", "dense", "generative", "relational", "dynamics")
 
 
 def load(library: str):

@@ -127,12 +127,17 @@ class Compiler {
 
   // ---- registers
 
+  // Pointers stay in registers; those of a short run for which there is none are read again wherever they are used.
   bool give_pointers() {
     for (int i = 0; i < inputs_; ++i)
-      if (!values_[size_t(i)].single) values_[size_t(i)].pointer = pointers_++;
-    first_result_ = pointers_;
-    pointers_ += int(program_.stored.size());
-    return pointers_ <= kMostPointers;
+      if (!values_[size_t(i)].single) {
+        values_[size_t(i)].pointer = int(places_.size());
+        places_.push_back(i);
+      }
+    first_result_ = int(places_.size());
+    for (size_t k = 0; k < program_.stored.size(); ++k) places_.push_back(inputs_ + int(k));
+    pointers_ = std::min(int(places_.size()), kMostPointers);
+    return int(places_.size()) <= kMostPointers || program_.short_run;
   }
 
   // Pointers, numbers that are the same for all elements, and the count in bytes. Constants of the instructions stay in
@@ -157,11 +162,7 @@ class Compiler {
       load_single(v.reg, i);
     }
     first_free_ = next;
-    for (int i = 0; i < inputs_; ++i)
-      if (const Value& v = values_[size_t(i)]; v.pointer != kNone)
-        code_.load_pointer(kPointers[v.pointer], kMemory, 8 * i);
-    for (size_t k = 0; k < program_.stored.size(); ++k)
-      code_.load_pointer(kPointers[first_result_ + int(k)], kMemory, 8 * (inputs_ + int(k)));
+    for (int i = 0; i < pointers_; ++i) code_.load_pointer(kPointers[i], kMemory, 8 * places_[size_t(i)]);
     code_.shift_left(kCount, program_.doubles ? 3 : 2);
     code_.zero(kIndex);
     return true;
@@ -187,7 +188,11 @@ class Compiler {
     v.reg = kNone;
   }
 
-  A::Memory memory(int pointer) const { return {kPointers[pointer], kIndex}; }
+  A::Memory memory(int pointer) {
+    if (pointer < pointers_) return {kPointers[pointer], kIndex};
+    code_.load_pointer(A::rcx, kMemory, 8 * places_[size_t(pointer)]);
+    return {A::rcx, kIndex};
+  }
   int temporary(int k) const { return registers_ + k; }  // 0 or 1
   int tail_mask() const { return registers_ + 2; }       // of 256 bits
 
@@ -387,7 +392,9 @@ class Compiler {
   std::vector<Value> values_;
   std::vector<std::pair<double, int>> constants_;
   std::vector<int> number_;  // by number in the program: the value
-  int pointers_ = 0, first_result_ = 0, first_free_ = 0;
+  std::vector<int> places_;  // by pointer: in the table of all pointers, which is an argument
+  int pointers_ = 0;         // that are in registers
+  int first_result_ = 0, first_free_ = 0;
   int pinned_[2] = {kNone, kNone};
   uint64_t busy_ = 0;
 };

@@ -20,6 +20,7 @@ struct LoopProgram {
   std::vector<Operation> operations;
   std::vector<int> stored;  // values that are results of the loop
   bool streams = false;     // the results go past the caches; their memory is aligned to kStreamAlignment bytes
+  bool short_run = false;   // of few elements: as many inputs and results as there may be
 };
 
 constexpr uintptr_t kStreamAlignment = 64;

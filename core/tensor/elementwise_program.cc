@@ -15,7 +15,8 @@ constexpr int64_t kGrain = 1 << 16;           // elements of one cheap step that
 constexpr int64_t kShortestRow = 128;         // elements of a row for which an operand of its own is not written out
 constexpr int64_t kWorthCompiling = 256, kWorthCompilingOnce = 1 << 17;  // elements
 constexpr int64_t kStreamedBytes = 64 << 20;                             // read and written: more than caches hold
-constexpr size_t kMostPointers = 32;                                     // of a compiled loop, single numbers too
+constexpr size_t kManySteps = 8;                                         // worth compiling for fewer elements
+constexpr size_t kMostPointers = 32, kMostPointersOfShortRun = 96;       // of a compiled loop, single numbers too
 constexpr int64_t kReductionChunk = 1 << 14;  // elements of one partial result: the same for any number of threads
 }  // namespace
 
@@ -153,7 +154,7 @@ void ElementwiseProgram::finish(bool once) {
       widest_ = std::max(widest_, size_t(o.width));
     });
   }
-  make_units(size_ >= (once ? kWorthCompilingOnce : kWorthCompiling));
+  make_units(once ? size_ >= kWorthCompilingOnce : size_ >= kWorthCompiling || steps_.size() >= kManySteps);
   give_slots();
   while (block_ > 128 && slots_ * slot_bytes() > kScratchBytes) block_ /= 2;
   block_ = std::min(block_, std::max<int64_t>(16, (size_ + 15) / 16 * 16));
@@ -212,7 +213,9 @@ bool ElementwiseProgram::compile(int first, int end, const std::vector<int>& las
     unit.results.push_back(i);
     loop.stored.push_back(inputs + i - first);
   }
-  if (unit.operands.size() + unit.results.size() > kMostPointers) return false;
+  loop.short_run = size_ < kWorthCompiling;
+  if (unit.operands.size() + unit.results.size() > (loop.short_run ? kMostPointersOfShortRun : kMostPointers))
+    return false;
   unit.loop = compile_loop(loop);
   const auto in_memory = std::ranges::count(loop.single, false) + std::ranges::ssize(unit.results);
   if (size_ * in_memory * int64_t(steps_[size_t(first)].width) >= kStreamedBytes &&
@@ -599,7 +602,7 @@ void ElementwiseProgram::run_block(const Workspace& workspace, int64_t at, int64
       run_step(s, source, result_of(workspace, s, at), n);
       continue;
     }
-    void* memory[kMostPointers];
+    void* memory[kMostPointersOfShortRun];
     void** next = memory;
     for (const Operand& o : u.operands) *next++ = const_cast<char*>(source(o));
     for (int i : u.results) *next++ = result_of(workspace, steps_[size_t(i)], at);

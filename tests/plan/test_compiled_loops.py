@@ -70,6 +70,18 @@ def test_random_programs(dtype, size):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 3, 16, 17, 64, 255])
+def test_short_runs_with_many_operands(dtype, size):
+    """More operands and results than there are registers for their pointers."""
+    random = np.random.default_rng(size)
+    for inputs, length in ((4, 9), (12, 30), (40, 90), (90, 60)):
+        program = random_program(random, inputs, length)
+        arguments = [tf.constant(numbers(random, dtype, size)) for _ in range(inputs)]
+        for compiled, eager in zip(tf.function(program)(*arguments), program(*arguments), strict=True):
+            assert same(compiled, eager), length
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("f", range(len(BINARY) + len(UNARY)))
 def test_every_function(f, dtype):
     """With each pair of special numbers, before and after another operation."""
