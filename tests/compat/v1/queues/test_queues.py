@@ -211,3 +211,45 @@ def test_threads_that_come_first_together_share_the_elements():
     for thread in threads:
         thread.join()
     assert len(made) == 1
+
+
+def test_queues_of_one_shared_name_are_one_queue_in_a_session():
+    with tf.Graph().as_default():
+        first, second = (tf.queue.FIFOQueue(2, tf.float32, shared_name="both", name=name) for name in "ab")
+        apart = tf.queue.FIFOQueue(2, tf.float32, shared_name="other")
+        put, sizes, taken = first.enqueue(3.0), [first.size(), second.size(), apart.size()], second.dequeue()
+        with tf.compat.v1.Session() as session:
+            session.run(put)
+            assert session.run(sizes) == [1, 1, 0]
+            assert session.run(taken) == 3.0
+            assert session.run(sizes) == [0, 0, 0]
+            session.run(put)
+        with tf.compat.v1.Session() as session:
+            assert session.run(sizes) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("what", "other"),
+    [
+        ("capacity", lambda: tf.queue.FIFOQueue(3, tf.float32, shared_name="q")),
+        ("component types", lambda: tf.queue.FIFOQueue(2, tf.int32, shared_name="q")),
+        ("component shapes", lambda: tf.queue.FIFOQueue(2, tf.float32, [[1]], shared_name="q")),
+        ("kind", lambda: tf.queue.RandomShuffleQueue(2, 0, tf.float32, shared_name="q")),
+    ],
+)
+def test_queues_of_one_shared_name_must_be_alike(what, other):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        queue, different = tf.queue.FIFOQueue(2, tf.float32, shared_name="q"), other()
+        session.run(queue.size())
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=f"Shared queue 'q' has {what} .* but requested {what}"
+        ):
+            session.run(different.size())
+
+
+def test_batches_come_from_the_queue_of_their_shared_name():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        batch = tf.compat.v1.train.batch([tf.constant(1)], 2, shared_name="rows")
+        queue = tf.queue.FIFOQueue(32, tf.int32, [[]], shared_name="rows")
+        session.run(queue.enqueue_many([[5, 6]]))
+        assert session.run(batch).tolist() == [5, 6]

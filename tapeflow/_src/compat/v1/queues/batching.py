@@ -118,7 +118,8 @@ def _checked_keep_input(keep_input: Any, enqueue_many: bool) -> Any:
 
 def _batched(
     function: str, sources: list[Any], keep_input: Any, batch_size: Any, threads: int, capacity: int,
-    enqueue_many: bool, shapes: Any, dynamic_pad: bool, smaller: bool, name: str | None, shuffled: Any = None,
+    enqueue_many: bool, shapes: Any, dynamic_pad: bool, smaller: bool, shared_name: str | None, name: str | None,
+    shuffled: Any = None,
 ) -> Any:  # fmt: skip
     """The batches of a queue that threads fill from `sources`; `shuffled` is (min_after_dequeue, seed)."""
     elements = _Elements(sources, function, enqueue_many)
@@ -129,9 +130,10 @@ def _batched(
         dtypes = [x.dtype.base_dtype for x in elements.lists[0]]
         if shuffled is not None:
             reserve, seed = shuffled
-            queue: Any = RandomShuffleQueue(capacity, reserve, dtypes, shapes, seed=seed)
+            queue: Any = RandomShuffleQueue(capacity, reserve, dtypes, shapes, seed=seed, shared_name=shared_name)
         else:
-            reserve, queue = 0, (PaddingFIFOQueue if dynamic_pad else FIFOQueue)(capacity, dtypes, shapes)
+            kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+            reserve, queue = 0, kind(capacity, dtypes, shapes, shared_name=shared_name)
         _fill(queue, elements.lists, threads, enqueue_many, _checked_keep_input(keep_input, enqueue_many))
         if shuffled is None:
             how_full(queue, f"fraction_of_{capacity}_full", capacity)
@@ -174,7 +176,7 @@ def maybe_batch(
     """
     return _batched(
         "batch", [tensors], keep_input, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
-        allow_smaller_final_batch, name,
+        allow_smaller_final_batch, shared_name, name,
     )  # fmt: skip
 
 
@@ -210,7 +212,7 @@ def maybe_batch_join(
     """
     return _batched(
         "batch_join", list(tensors_list), keep_input, batch_size, 1, capacity, enqueue_many, shapes, dynamic_pad,
-        allow_smaller_final_batch, name,
+        allow_smaller_final_batch, shared_name, name,
     )  # fmt: skip
 
 
@@ -253,7 +255,7 @@ def maybe_shuffle_batch(
     _check_capacity(capacity, min_after_dequeue)
     return _batched(
         "shuffle_batch", [tensors], keep_input, batch_size, num_threads, capacity, enqueue_many, shapes, False,
-        allow_smaller_final_batch, name, (min_after_dequeue, seed),
+        allow_smaller_final_batch, shared_name, name, (min_after_dequeue, seed),
     )  # fmt: skip
 
 
@@ -291,5 +293,5 @@ def maybe_shuffle_batch_join(
     _check_capacity(capacity, min_after_dequeue)
     return _batched(
         "shuffle_batch_join", list(tensors_list), keep_input, batch_size, 1, capacity, enqueue_many, shapes, False,
-        allow_smaller_final_batch, name, (min_after_dequeue, seed),
+        allow_smaller_final_batch, shared_name, name, (min_after_dequeue, seed),
     )  # fmt: skip

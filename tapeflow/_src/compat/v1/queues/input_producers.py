@@ -77,7 +77,7 @@ def input_producer(
         if shuffle:
             rows = find_public("random.shuffle")(rows, seed=seed)
         rows = limit_epochs(rows, num_epochs)
-        queue = FIFOQueue(capacity, [rows.dtype.base_dtype], [shape], name=scope)
+        queue = FIFOQueue(capacity, [rows.dtype.base_dtype], [shape], shared_name=shared_name, name=scope)
         enqueue = queue.enqueue_many([rows])
         add_queue_runner(QueueRunner(queue, [enqueue], cancel_op=cancel_op))
         how_full(queue, summary_name or f"fraction_of_{capacity}_full", capacity)

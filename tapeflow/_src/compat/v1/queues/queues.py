@@ -15,6 +15,7 @@ from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
 from tapeflow._src.types.dtypes import as_dtype, int32
+from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.variables import session_graph
 
@@ -86,8 +87,9 @@ class PerSession:
         """The session ends: whoever waits in it is sent away."""
         left = self._by_session.pop(session, None)
         self._shared_by_session.pop(session, None)
-        if isinstance(left, Shared):
-            left.abandon()
+        for part in left if isinstance(left, tuple) else (left,):
+            if isinstance(part, Shared):
+                part.abandon()
 
 
 @public("queue.QueueBase", "compat.v1.QueueBase", "compat.v1.queue.QueueBase", "compat.v1.io.QueueBase", "io.QueueBase")
@@ -100,7 +102,7 @@ class QueueBase:
 
     def __init__(
         self, kind: str, capacity: int, dtypes: Any, shapes: Any, names: Any, default_name: str, name: str | None,
-        make: Callable[[], Elements], reserve: int = 0,
+        make: Callable[[], Elements], reserve: int = 0, shared_name: str | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         self._dtypes = [as_dtype(d) for d in (dtypes if isinstance(dtypes, list | tuple) else [dtypes])]
         self._shapes = _shapes(shapes, self._dtypes)
@@ -108,13 +110,36 @@ class QueueBase:
         graph, base = session_graph(), name or default_name
         self._full_name = base if graph is None else full_name(graph, base)
         label = f"{kind} '_0_{self._full_name}'"
-        self._contents = PerSession(lambda: Contents(label, capacity, make(), reserve))
+        self._shared_name = shared_name
+        self._declared = {
+            "kind": kind,
+            "capacity": capacity,
+            "component types": [dtype.name for dtype in self._dtypes],
+            "component shapes": [str(shape) for shape in self._shapes],
+            "min_after_dequeue": reserve,
+            "random seeds": seed,
+        }
+        self._contents_by_session = PerSession(
+            lambda: (Contents(label, capacity, make(), reserve), self._declared),
+            ("queue", shared_name) if shared_name else None,
+        )
 
     name = property(lambda self: self._full_name, doc="The name of the queue.")
     dtypes = property(lambda self: self._dtypes, doc="The dtypes of the parts of an element.")
     shapes = property(lambda self: self._shapes, doc="The shapes of the parts of an element.")
     names = property(lambda self: self._names, doc="The names of the parts of an element, or None.")
     queue_ref = property(lambda self: self, doc="The queue.")
+
+    def _now(self) -> Contents:
+        """What the queue holds in the session that runs; with those of the same shared name it is one queue."""
+        contents: Contents
+        contents, declared = self._contents_by_session.now()
+        for what, wanted in self._declared.items():
+            if declared[what] != wanted:
+                raise InvalidArgumentError.of(
+                    f"Shared queue '{self._shared_name}' has {what} {declared[what]} but requested {what} {wanted}"
+                )
+        return contents
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
@@ -133,7 +158,7 @@ class QueueBase:
             part.shape.assert_is_compatible_with(shape)
 
         def run(*values: Any) -> None:
-            self._contents.now().put([values])
+            self._now().put([values])
 
         return named_effect(name or self._node_name("enqueue"), run, parts)
 
@@ -147,7 +172,7 @@ class QueueBase:
 
         def run(*values: Any) -> None:
             count = values[0].shape[0]
-            self._contents.now().put([tuple(value[i] for value in values) for i in range(count)])
+            self._now().put([tuple(value[i] for value in values) for i in range(count)])
 
         return named_effect(name or self._node_name("EnqueueMany"), run, parts)
 
@@ -174,7 +199,7 @@ class QueueBase:
         """Takes one element out; waits while the queue is empty."""
         outputs = list(zip(self._dtypes, self._shapes))
         name = name or self._node_name("Dequeue")
-        return self._arranged(named_call(name, lambda: list(self._contents.now().take(1)[0]), [], outputs))
+        return self._arranged(named_call(name, lambda: list(self._now().take(1)[0]), [], outputs))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """Takes `n` elements out, which become rows; waits until there are so many."""
@@ -193,7 +218,7 @@ class QueueBase:
 
         def run(count: Any) -> list[Any]:
             wanted = int(count)
-            elements = self._contents.now().take(wanted, fewer_at_the_end) if wanted else []
+            elements = self._now().take(wanted, fewer_at_the_end) if wanted else []
             if not elements:
                 empty = [[0, *(d or 0 for d in shape.as_list())] for shape in self._shapes]
                 return [find_public("zeros")(sizes, dtype) for sizes, dtype in zip(empty, self._dtypes)]
@@ -221,7 +246,7 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """From now on nothing is put in; what is there can still be taken out."""
         name = name or self._node_name("Close")
-        return named_effect(name, lambda: self._contents.now().close(cancel_pending_enqueues), [])
+        return named_effect(name, lambda: self._now().close(cancel_pending_enqueues), [])
 
     def is_closed(self, name: str | None = None) -> Any:
         """Whether it is closed."""
@@ -233,7 +258,7 @@ class QueueBase:
 
     def _told(self, ending: str, name: str | None, dtype: Any, ask: Callable[[Contents], Any]) -> Any:
         name = name or self._node_name(ending)
-        return named_call(name, lambda: [convert_to_tensor(ask(self._contents.now()), dtype)], [], [(dtype, [])])[0]
+        return named_call(name, lambda: [convert_to_tensor(ask(self._now()), dtype)], [], [(dtype, [])])[0]
 
 
 def _shapes(shapes: Any, dtypes: list[Any]) -> list[TensorShape]:
@@ -274,7 +299,9 @@ class FIFOQueue(QueueBase):
         self, capacity: int, dtypes: Any, shapes: Any = None, names: Any = None, shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:  # fmt: skip
-        super().__init__("FIFOQueue", capacity, dtypes, shapes, names, "fifo_queue", name, Elements)
+        super().__init__(
+            "FIFOQueue", capacity, dtypes, shapes, names, "fifo_queue", name, Elements, shared_name=shared_name
+        )
 
 
 @public(
@@ -298,7 +325,9 @@ class PaddingFIFOQueue(QueueBase):
         name: str = "padding_fifo_queue",
     ) -> None:  # fmt: skip
         kind = "PaddingFIFOQueue"
-        super().__init__(kind, capacity, dtypes, shapes, names, "padding_fifo_queue", name, Elements)
+        super().__init__(
+            kind, capacity, dtypes, shapes, names, "padding_fifo_queue", name, Elements, shared_name=shared_name
+        )
         if shapes is None:
             raise ValueError("PaddingFIFOQueue: the shapes must be given; dimensions that vary are None")
 
@@ -336,7 +365,7 @@ class RandomShuffleQueue(QueueBase):
     ) -> None:  # fmt: skip
         super().__init__(
             "RandomShuffleQueue", capacity, dtypes, shapes, names, "random_shuffle_queue", name,
-            lambda: ShuffledElements(seed), min_after_dequeue,
+            lambda: ShuffledElements(seed), min_after_dequeue, shared_name, seed,
         )  # fmt: skip
 
 
@@ -360,5 +389,6 @@ class PriorityQueue(QueueBase):
         types = list(types) if isinstance(types, list | tuple) else [types]
         shapes = [TensorShape([]), *_shapes(shapes, types)]
         super().__init__(
-            "PriorityQueue", capacity, ["int64", *types], shapes, names, "priority_queue", name, SortedElements
-        )
+            "PriorityQueue", capacity, ["int64", *types], shapes, names, "priority_queue", name, SortedElements,
+            shared_name=shared_name,
+        )  # fmt: skip

@@ -59,7 +59,7 @@ class ReaderBase:
                     return record
                 if not wait:
                     return None
-                contents = queue._contents.now()
+                contents = queue._now()
                 (name,) = contents.take(1)[0]
                 position.records = self._records(file_name(name))
                 position.finished += 1
