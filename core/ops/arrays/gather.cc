@@ -208,10 +208,12 @@ const Op& gather_grad_op = define(Op{
 
 constexpr struct : Keys {
   Key<int64_t> batch_dims = next("batch_dims");
+  Key<std::string> bad_indices_policy = next("bad_indices_policy");
 } gather_nd_params;
 const Op& gather_nd_op = define(Op{
     .name = "GatherNd",
-    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer(gather_nd_params.batch_dims, 0)},
+    .arguments = {tensor("params", any_dtype), index_tensor("indices"), integer(gather_nd_params.batch_dims, 0),
+                  text(gather_nd_params.bad_indices_policy, "")},
     .infer =
         [](Call& call) {
           call.returns(call.in[0].dtype(), plan_nd("gather_nd", call.in[0].shape(), call.in[1].shape(),
@@ -237,10 +239,15 @@ const Op& gather_nd_op = define(Op{
           const Tensor &x = call.in[0], &y = call.out[0];
           int64_t batch_dims = call.params[gather_nd_params.batch_dims];
           NdPlan n = plan_nd("gather_nd", x.shape(), call.in[1].shape(), batch_dims);
-          const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims, "param ");
+          const bool ignore = ignores_outside("gather_nd", call.params[gather_nd_params.bad_indices_policy]);
+          const Positions rows = nd_rows("gather_nd", x.shape(), call.in[1], n, batch_dims, ignore, "param ");
           by_size(x.dtype(), [&]<class T>(T*) {
             rows.with_numbers(0, [&](const auto* place) {
-              copy_picked(static_cast<const T*>(x.raw()), place, rows.size(), n.inner, y.mutable_data<T>());
+              const T* from = static_cast<const T*>(x.raw());
+              if (ignore)
+                copy_inside(from, place, rows.size(), n.inner, y.mutable_data<T>());
+              else
+                copy_picked(from, place, rows.size(), n.inner, y.mutable_data<T>());
             });
           });
         },
@@ -249,9 +256,10 @@ const Op& gather_nd_op = define(Op{
           if (!c.wants(0)) return;
           int64_t batch_dims = c.params[gather_nd_params.batch_dims];
           const Tensor& indices = c.x(1);
-          if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1)
+          const std::string& policy = c.params[gather_nd_params.bad_indices_policy];
+          if (batch_dims == 0 && indices.rank() == 2 && indices.dim(1) == 1 && policy != "IGNORE")
             return c.set_rows(0, c.dy(), reshape(indices, {indices.size()}));
-          if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0)));
+          if (batch_dims == 0) return c.set(0, scatter_nd(indices, c.dy(), c.shape(0), policy));
           // Positions with the batch numbers in front.
           const Shape& s = indices.shape();
           int64_t n = s.elements(0, s.rank() - 1), per_batch = s.elements(int(batch_dims), s.rank() - 1);
@@ -266,18 +274,19 @@ const Op& gather_nd_op = define(Op{
           Shape wide = s;
           wide[s.rank() - 1] = batch_dims;
           Tensor parts[] = {int_tensor(numbers, indices.dtype()).view(wide), indices};
-          c.set(0, scatter_nd(concat(parts, s.rank() - 1), c.dy(), c.shape(0)));
+          c.set(0, scatter_nd(concat(parts, s.rank() - 1), c.dy(), c.shape(0), policy));
         },
     .jvp =
         [](RuleContext& c) {
-          if (c.x_dot(0)) c.set(0, gather_nd(c.x_dot(0), c.x(1), c.params[gather_nd_params.batch_dims]));
+          if (c.x_dot(0)) c.set(0, run(c.op, {c.x_dot(0), c.x(1)}, c.params));
         },
     .keep = keep_input(1),
     .batch =
         [](BatchCall& c) {
           const int64_t batch_dims = c.params[gather_nd_params.batch_dims];
           if (!c.batched[0] && batch_dims == 0) return c.run_same({c.in[0], c.in[1]}, c.params);
-          return c.run_same({c.with_rows(0), c.with_rows(1)}, {Param(batch_dims + 1)});
+          return c.run_same({c.with_rows(0), c.with_rows(1)},
+                            {Param(batch_dims + 1), Param(c.params[gather_nd_params.bad_indices_policy])});
         },
     .names = {"gather_nd"},
     .doc = R"(The slices of `params` at the positions in the last dimension of `indices`.
@@ -286,6 +295,7 @@ Args:
   params: The tensor to read from.
   indices: Integers; the last dimension holds positions in `params`.
   batch_dims: How many leading dimensions `params` and `indices` share.
+  bad_indices_policy: "IGNORE" gives zeros for positions outside of `params`; otherwise they are an error.
 
 Returns: A tensor of shape `indices.shape[:-1] + params.shape[indices.shape[-1]:]`.
 
@@ -301,7 +311,10 @@ Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, int64_t batc
   return run(gather_op, {x, indices}, {Param(axis), Param(batch_dims)});
 }
 Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims) {
-  return run(gather_nd_op, {x, indices}, {Param(batch_dims)});
+  return gather_nd(x, indices, batch_dims, "");
+}
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims, const std::string& policy) {
+  return run(gather_nd_op, {x, indices}, {Param(batch_dims), Param(policy)});
 }
 Tensor gather_grad(const Tensor& dy, const Tensor& indices, const Shape& x, int64_t axis, int64_t batch_dims) {
   return run(gather_grad_op, {dy, indices}, {Param(x), Param(axis), Param(batch_dims)});

@@ -54,6 +54,14 @@ template <class T, class Place> void copy_picked(const T* x, const Place* place,
     for (int64_t i = 0; i < count; ++i) std::copy_n(x + int64_t(place[i]) * inner, inner, y + i * inner);
   }
 }
+// The same; of a negative place, zeros.
+template <class T, class Place> void copy_inside(const T* x, const Place* place, int64_t count, int64_t inner, T* y) {
+  for (int64_t i = 0; i < count; ++i, y += inner)
+    if (place[i] < 0)
+      std::fill_n(y, inner, T{});
+    else
+      std::copy_n(x + int64_t(place[i]) * inner, inner, y);
+}
 // Adds rows to the rows of y at the given places.
 template <class T, class Place>
 void add_rows(const T* x, const Place* place, int64_t count, int64_t inner, Compute<T>* y) {
@@ -116,10 +124,22 @@ inline NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int
        "]: Inner dimensions of output shape must match inner dimensions of updates shape");
 }
 
-// Row numbers of the positions in x seen as [batches, rows, inner].
+// gather_nd and scatter_nd with what they do about positions outside.
+Tensor gather_nd(const Tensor& x, const Tensor& indices, int64_t batch_dims, const std::string& policy);
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape, const std::string& policy);
+
+// Whether positions outside of a tensor count as nothing; otherwise they are an error.
+inline bool ignores_outside(const char* who, const std::string& policy) {
+  if (policy != "" && policy != "DEFAULT" && policy != "ERROR" && policy != "IGNORE")
+    fail(ErrorKind::invalid_argument, who, ": bad_indices_policy must be '', 'DEFAULT', 'ERROR' or 'IGNORE'; got '",
+         policy, "'");
+  return policy == "IGNORE";
+}
+
+// Row numbers of the positions in x seen as [batches, rows, inner]; -1 for those outside that are ignored.
 inline Positions nd_rows(const char* who, const Shape& x, const Tensor& indices, const NdPlan& n, int64_t batch_dims,
-                         const char* of_what = "") {
-  if (n.depth == 1 && batch_dims == 0) {
+                         bool ignore_outside, const char* of_what = "") {
+  if (n.depth == 1 && batch_dims == 0 && !ignore_outside) {
     Positions rows(indices);
     if (const int64_t outside = rows.first_outside(0, x[0]); outside >= 0)
       fail_position(who, x, indices, outside, n.depth, of_what);
@@ -132,12 +152,16 @@ inline Positions nd_rows(const char* who, const Shape& x, const Tensor& indices,
     for (int64_t b = 0, i = 0; b < n.batches; ++b)
       for (int64_t end = i + n.positions; i < end; ++i) {
         int64_t row = 0;
+        bool inside = true;
         for (int64_t d = 0; d < n.depth; ++d) {
           int64_t at = int64_t(*flat++), limit = x[int(d + batch_dims)];
-          if (at < 0 || at >= limit) fail_position(who, x, indices, i, n.depth, of_what);
-          row = row * limit + at;
+          if (at < 0 || at >= limit) {
+            if (!ignore_outside) fail_position(who, x, indices, i, n.depth, of_what);
+            inside = false;
+          }
+          row = row * limit + (inside ? at : 0);
         }
-        rows[size_t(i)] = b * per_batch + row;
+        rows[size_t(i)] = inside ? b * per_batch + row : -1;
       }
   });
   return Positions(std::move(rows));

@@ -13,11 +13,13 @@ namespace {
 
 constexpr struct : Keys {
   Key<Ints> shape = next("shape");
+  Key<std::string> bad_indices_policy = next("bad_indices_policy");
 } scatter_nd_params;
 const Op& scatter_nd_op = define(Op{
     .name = "ScatterNd",
     .planning = {.cost = {cost::elements_in_one_piece, 2}},
-    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints(scatter_nd_params.shape)},
+    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints(scatter_nd_params.shape),
+                  text(scatter_nd_params.bad_indices_policy, "")},
     .infer =
         [](Call& call) {
           Shape shape = call.params.shape(scatter_nd_params.shape);
@@ -33,24 +35,30 @@ const Op& scatter_nd_op = define(Op{
           const Tensor &updates = call.in[1], &y = call.out[0];
           Shape shape = call.params.shape(scatter_nd_params.shape);
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
-          const Positions rows = nd_rows("scatter_nd", shape, call.in[0], n, 0);
+          const bool ignore = ignores_outside("scatter_nd", call.params[scatter_nd_params.bad_indices_policy]);
+          const Positions rows = nd_rows("scatter_nd", shape, call.in[0], n, 0, ignore);
           std::memset(y.mutable_raw(), 0, y.bytes());
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
             Sums<T> sums(y);
-            rows.with_numbers(
-                0, [&](const auto* place) { add_rows(updates.data<T>(), place, rows.size(), n.inner, sums.data()); });
+            rows.with_numbers(0, [&](const auto* place) {
+              const T* from = updates.data<T>();
+              if (!ignore) return add_rows(from, place, rows.size(), n.inner, sums.data());
+              for (int64_t i = 0; i < rows.size(); ++i)
+                if (place[i] >= 0) add_rows(from + i * n.inner, place + i, 1, n.inner, sums.data());
+            });
           });
         },
     .vjp =
         [](RuleContext& c) {
-          if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0));
+          if (c.wants(1)) c.set(1, gather_nd(c.dy(), c.x(0), 0, c.params[scatter_nd_params.bad_indices_policy]));
         },
     .keep = keep_input(0),
     .batch =
         [](BatchCall& c) {
           return c.run_same({positions_with_row(c.with_rows(0)), c.with_rows(1)},
-                            {Param(prepended(c.rows, c.params[scatter_nd_params.shape]))});
+                            {Param(prepended(c.rows, c.params[scatter_nd_params.shape])),
+                             Param(c.params[scatter_nd_params.bad_indices_policy])});
         },
     .names = {"scatter_nd"},
     .doc = R"(Zeros of the given `shape` with `updates` added at the positions `indices`.
@@ -59,6 +67,7 @@ Args:
   indices: Integers; the last dimension holds positions in the result.
   updates: The slices to add; where positions repeat, they are added up.
   shape: The shape of the result.
+  bad_indices_policy: "IGNORE" drops updates at positions outside of the result; otherwise they are an error.
 
 Returns: A tensor of shape `shape`.
 
@@ -69,6 +78,10 @@ Gradient: `updates` gets `dy` at `indices`.
 });
 
 // ---- copies of a tensor with some positions changed
+
+constexpr struct : Keys {
+  Key<std::string> bad_indices_policy = next("bad_indices_policy");
+} tensor_scatter_params;
 
 struct Replaced {
   template <class C> static C combine(C, C update) { return update; }
@@ -99,12 +112,16 @@ void infer_tensor_scatter(Call& call) {
 template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
   const Tensor &x = call.in[0], &updates = call.in[2], &y = call.out[0];
   NdPlan n = plan_nd(call.name(), x.shape(), call.in[1].shape(), 0);
-  const Positions rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0);
+  bool ignore = false;
+  if constexpr (!std::is_same_v<Combine, Replaced>)
+    ignore = ignores_outside(call.name(), call.params[tensor_scatter_params.bad_indices_policy]);
+  const Positions rows = nd_rows(call.name(), x.shape(), call.in[1], n, 0, ignore);
   auto apply = [&]<class T>(T*, auto combine) {
     const T *from = static_cast<const T*>(updates.raw()), *old = static_cast<const T*>(x.raw());
     T* to = y.mutable_data<T>();
     if (to != old) std::copy(old, old + x.size(), to);  // a plan may put y in the place of x
     for (int64_t i = 0; i < rows.size(); ++i, from += n.inner) {
+      if (rows[i] < 0) continue;
       T* row = to + rows[i] * n.inner;
       for (int64_t k = 0; k < n.inner; ++k) combine(row + k, from + k);
     }
@@ -121,6 +138,8 @@ template <DTypes Set, class Combine> void tensor_scatter_kernel(Call& call) {
 template <DTypes Set, class Combine>
 Op tensor_scatter(const char* name, VjpFunction vjp, Keep keep, const char* path, const char* doc) {
   Op op{.name = name, .arguments = {tensor("tensor", Set), index_tensor("indices"), tensor("updates", Set)}};
+  if constexpr (!std::is_same_v<Combine, Replaced>)
+    op.arguments.push_back(text(tensor_scatter_params.bad_indices_policy, ""));
   op.infer = infer_tensor_scatter;
   op.infer_staged = same_as_input;
   op.kernel = tensor_scatter_kernel<Set, Combine>;
@@ -162,7 +181,7 @@ const Op& tensor_scatter_add_op = define(tensor_scatter<numbers, Added>(
     "TensorScatterAdd",
     [](RuleContext& c) {
       if (c.wants(0)) c.set(0, identity(c.dy()));
-      if (c.wants(2)) c.set(2, gather_nd(c.dy(), c.x(1), 0));
+      if (c.wants(2)) c.set(2, gather_nd(c.dy(), c.x(1), 0, c.params[tensor_scatter_params.bad_indices_policy]));
     },
     keep_input(1), "tensor_scatter_nd_add",
     R"(`tensor` with `updates` added at the positions `indices`.
@@ -171,6 +190,7 @@ Args:
   tensor: The tensor to start from.
   indices: Integers; the last dimension holds positions in `tensor`.
   updates: The slices to add, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+  bad_indices_policy: "IGNORE" drops updates at positions outside of `tensor`; otherwise they are an error.
 
 Returns: A tensor of the shape and dtype of `tensor`.
 
@@ -183,7 +203,8 @@ const Op& tensor_scatter_sub_op = define(tensor_scatter<numbers, Subtracted>(
     "TensorScatterSub",
     [](RuleContext& c) {
       if (c.wants(0)) c.set(0, identity(c.dy()));
-      if (c.wants(2)) c.set(2, negative(gather_nd(c.dy(), c.x(1), 0)));
+      if (c.wants(2))
+        c.set(2, negative(gather_nd(c.dy(), c.x(1), 0, c.params[tensor_scatter_params.bad_indices_policy])));
     },
     keep_input(1), "tensor_scatter_nd_sub",
     R"(`tensor` with `updates` subtracted at the positions `indices`.
@@ -192,6 +213,7 @@ Args:
   tensor: The tensor to start from.
   indices: Integers; the last dimension holds positions in `tensor`.
   updates: The slices to subtract, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+  bad_indices_policy: "IGNORE" drops updates at positions outside of `tensor`; otherwise they are an error.
 
 Returns: A tensor of the shape and dtype of `tensor`.
 
@@ -203,12 +225,13 @@ Gradient: `tensor` gets `dy`; `updates` gets `-dy` at `indices`.
 // The gradient goes to whatever equals the result, in equal parts.
 void tensor_scatter_extremum_vjp(RuleContext& c) {
   const Tensor &x = c.x(0), &indices = c.x(1), &updates = c.x(2), &y = c.y();
+  const std::string& policy = c.params[tensor_scatter_params.bad_indices_policy];
   Tensor old_wins = cast(equal(x, y), x.dtype()),
-         update_wins = cast(equal(updates, gather_nd(y, indices, 0)), x.dtype());
-  Tensor winners = add(old_wins, scatter_nd(indices, update_wins, x.shape()));
+         update_wins = cast(equal(updates, gather_nd(y, indices, 0, policy)), x.dtype());
+  Tensor winners = add(old_wins, scatter_nd(indices, update_wins, x.shape(), policy));
   Tensor share = divide(c.dy(), winners);
   if (c.wants(0)) c.set(0, multiply(share, old_wins));
-  if (c.wants(2)) c.set(2, multiply(gather_nd(share, indices, 0), update_wins));
+  if (c.wants(2)) c.set(2, multiply(gather_nd(share, indices, 0, policy), update_wins));
 }
 constexpr Keep keep_scatter_extremum = keep_input(0) | keep_input(1) | keep_input(2) | keep_output(0);
 
@@ -220,6 +243,7 @@ Args:
   tensor: The tensor to start from.
   indices: Integers; the last dimension holds positions in `tensor`.
   updates: The slices to compare, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+  bad_indices_policy: "IGNORE" drops updates at positions outside of `tensor`; otherwise they are an error.
 
 Returns: A tensor of the shape and dtype of `tensor`.
 
@@ -236,6 +260,7 @@ Args:
   tensor: The tensor to start from.
   indices: Integers; the last dimension holds positions in `tensor`.
   updates: The slices to compare, of shape `indices.shape[:-1] + tensor.shape[indices.shape[-1]:]`.
+  bad_indices_policy: "IGNORE" drops updates at positions outside of `tensor`; otherwise they are an error.
 
 Returns: A tensor of the shape and dtype of `tensor`.
 
@@ -247,10 +272,13 @@ Gradient: `dy` goes to the element that was the smaller; ties share it.
 }  // namespace
 
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
-  return run(scatter_nd_op, {indices, updates}, {Param(shape)});
+  return scatter_nd(indices, updates, shape, "");
 }
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
   return run(tensor_scatter_update_op, {x, indices, updates});
+}
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape, const std::string& policy) {
+  return run(scatter_nd_op, {indices, updates}, {Param(shape), Param(policy)});
 }
 
 void update_rows(VariableBody& v, const Tensor& indices, const Tensor& values, RowUpdate how, const char* who) {

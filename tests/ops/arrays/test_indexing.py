@@ -117,3 +117,45 @@ def test_arrays_of_numbers_are_conditions():
         tf.where([1, 0], 1.0, 2.0)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a bool"):
         tf.where(tf.constant([1, 0]), 1.0, 2.0)
+
+
+OUTSIDE = [[0, 1], [1, 5], [-1, 0]]
+
+
+@pytest.mark.parametrize("wrap", [lambda program: program, tf.function], ids=["eager", "function"])
+def test_positions_outside_are_ignored_if_asked_for(wrap):
+    x, updates = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([10.0, 20.0, 30.0])
+    more = {"bad_indices_policy": "IGNORE"}
+    programs = {
+        "gather": (lambda: tf.gather_nd(x, OUTSIDE, **more), [2.0, 0.0, 0.0]),
+        "row": (lambda: tf.gather_nd(x, [[1], [2]], **more), [[3.0, 4.0], [0.0, 0.0]]),
+        "batches": (lambda: tf.gather_nd(x, [[1], [2]], 1, **more), [2.0, 0.0]),
+        "scatter": (lambda: tf.scatter_nd(OUTSIDE, updates, [2, 2], **more), [[0.0, 10.0], [0.0, 0.0]]),
+        "update": (
+            lambda: tf.raw_ops.TensorScatterUpdate(tensor=x, indices=OUTSIDE, updates=updates, **more),
+            [[1.0, 10.0], [3.0, 4.0]],
+        ),
+        "add": (lambda: tf.tensor_scatter_nd_add(x, OUTSIDE, updates, **more), [[1.0, 12.0], [3.0, 4.0]]),
+        "sub": (lambda: tf.tensor_scatter_nd_sub(x, OUTSIDE, updates, **more), [[1.0, -8.0], [3.0, 4.0]]),
+        "max": (lambda: tf.tensor_scatter_nd_max(x, OUTSIDE, updates, **more), [[1.0, 10.0], [3.0, 4.0]]),
+        "min": (lambda: tf.tensor_scatter_nd_min(x, OUTSIDE, -updates, **more), [[1.0, -10.0], [3.0, 4.0]]),
+    }
+    for name, (program, expected) in programs.items():
+        np.testing.assert_array_equal(wrap(program)(), expected, err_msg=name)
+        with tf.GradientTape() as tape, tf.autodiff.ForwardAccumulator(x, tf.ones([2, 2])) as forward:
+            tape.watch([x, updates])
+            y = wrap(program)()
+        dx, d_updates = tape.gradient(y, [x, updates], unconnected_gradients="zero")
+        y_dot = forward.jvp(y, unconnected_gradients="zero")
+        np.testing.assert_allclose(tf.reduce_sum(dx), tf.reduce_sum(y_dot), err_msg=name)  # <1, J 1> = <J' 1, 1>
+        np.testing.assert_array_equal(d_updates[1:], [0.0, 0.0], err_msg=name)
+
+
+def test_policies_are_checked():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not index into param shape"):
+        tf.gather_nd([1, 2], [[5]], bad_indices_policy="ERROR")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="bad_indices_policy must be"):
+        tf.gather_nd([1, 2], [[1]], bad_indices_policy="SOME")
+    with pytest.raises(ValueError, match="non-default bad_indices_policy"):
+        tf.gather_nd(tf.ragged.constant([[1], [2, 3]]), [[0]], bad_indices_policy="IGNORE")
+    assert tf.gather_nd(["a", "b"], [[1], [7]], bad_indices_policy="IGNORE").numpy().tolist() == [b"b", b""]

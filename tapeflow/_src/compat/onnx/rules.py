@@ -364,12 +364,19 @@ def _gather(n: Node) -> Any:
 
 @converts("GatherNd")
 def _gather_nd(n: Node) -> Any:
+    _refuse_ignored_indices(n)
     return n.b.add("GatherND", n[0], n.ints64(1))
 
 
 @converts("TensorScatterUpdate")
 def _scatter(n: Node) -> Any:
+    _refuse_ignored_indices(n)
     return n.b.add("ScatterND", n[0], n.ints64(1), n[2])
+
+
+def _refuse_ignored_indices(n: Node) -> None:
+    if n.attribute("bad_indices_policy", "") == "IGNORE":
+        raise n.refused("bad_indices_policy='IGNORE'")
 
 
 @converts("OneHot")

@@ -99,8 +99,15 @@ def _gather_in_rows(params: RaggedTensor, indices: RaggedTensor) -> Any:
     return indices.with_flat_values(found)
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, **more: Any) -> Any:
+def gather_nd(
+    params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, bad_indices_policy: str = ""
+) -> Any:
     """Elements or slices of `params` at the coordinates in the last dimension of `indices`."""
+    if bad_indices_policy not in ("", "DEFAULT"):
+        raise ValueError(
+            f"gather_nd: a non-default bad_indices_policy is not supported for ragged tensors; got "
+            f"{bad_indices_policy!r}"
+        )
     if batch_dims:
         raise ValueError(f"gather_nd: batch_dims must be 0 for ragged tensors; got {batch_dims}")
     indices = _index_tensor(indices)

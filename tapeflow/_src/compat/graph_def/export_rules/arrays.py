@@ -111,12 +111,13 @@ def _stitch(n: ExportedNode) -> Any:
 @writes("ScatterNd")
 def _scatter(n: ExportedNode) -> Any:
     indices, updates = _at_places(n, n[0], n[1])
-    return n.e.one("ScatterNd", indices, updates, n.tensor(0, n[0].dtype.name))
+    return n.e.one("ScatterNd", indices, updates, n.tensor(0, n[0].dtype.name), bad_indices_policy=n.param(1) or "")
 
 
 @writes("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin")
 def _tensor_scatter(n: ExportedNode) -> Any:
-    return n.e.one(n.op, n[0], *_at_places(n, n[1], n[2]))
+    policy = "" if n.op == "TensorScatterUpdate" else n.param(0) or ""
+    return n.e.one(n.op, n[0], *_at_places(n, n[1], n[2]), bad_indices_policy=policy)
 
 
 def _at_places(n: ExportedNode, indices: Ref, updates: Ref) -> tuple[Ref, Ref]:

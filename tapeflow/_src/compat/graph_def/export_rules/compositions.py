@@ -94,7 +94,7 @@ def _gather_nd(n: ExportedNode) -> Any:
         if n.shape(1).rank is None:
             raise n.unsupported("indices of unknown rank")
         (indices,) = inlined(n, places_with_batches(batch), [indices])
-    return n.e.one("GatherNd", n[0], indices)
+    return n.e.one("GatherNd", n[0], indices, bad_indices_policy=n.param(1) or "")
 
 
 # ---- matrices

@@ -363,7 +363,7 @@ def _gather_nd(rule: Rule) -> list[Any]:
             raise rule.outer.unsupported("the gradient of gather_nd for indices of unknown rank")
         (indices,) = inlined(rule.outer, places_with_batches(batch), [indices])
     shape = rule.e.one("Shape", rule.x[0], out_type=indices.dtype)
-    return [rule.e.one("ScatterNd", indices, rule.dy, shape), None]
+    return [rule.e.one("ScatterNd", indices, rule.dy, shape, bad_indices_policy=rule.node.param(1) or ""), None]
 
 
 @formula("SegmentSum", "UnsortedSegmentSum")
@@ -512,10 +512,11 @@ def _set_row(rule: Rule) -> list[Any]:
 def _scattered_extreme(rule: Rule) -> list[Any]:
     """The old element and the updates that equal the result share its cotangent."""
     e, (x, indices, updates), y = rule.e, rule.x, rule.y[0]
+    policy = {"bad_indices_policy": rule.node.param(0) or ""}
     kept = e.one("Cast", e.one("Equal", x, y), DstT=x.dtype)
-    taken = e.one("Cast", e.one("Equal", updates, e.one("GatherNd", y, indices)), DstT=x.dtype)
-    share = e.one("RealDiv", rule.dy, e.one("TensorScatterAdd", kept, indices, taken))
-    return [e.one("Mul", kept, share), None, e.one("Mul", taken, e.one("GatherNd", share, indices))]
+    taken = e.one("Cast", e.one("Equal", updates, e.one("GatherNd", y, indices, **policy)), DstT=x.dtype)
+    share = e.one("RealDiv", rule.dy, e.one("TensorScatterAdd", kept, indices, taken, **policy))
+    return [e.one("Mul", kept, share), None, e.one("Mul", taken, e.one("GatherNd", share, indices, **policy))]
 
 
 @formula("UnsortedSegmentMax", "UnsortedSegmentMin")

@@ -56,11 +56,9 @@ v1_signature(
 def _gather_nd(
     params: Any, indices: Any, name: str | None = None, batch_dims: int = 0, bad_indices_policy: str = ""
 ) -> Any:
-    if bad_indices_policy == "IGNORE" and not batch_dims:
-        return find_public("raw_ops.GatherNd")(params=params, indices=indices, bad_indices_policy=bad_indices_policy)
-    if bad_indices_policy not in ("", "DEFAULT", "ERROR"):
-        raise ValueError(f"gather_nd: bad_indices_policy={bad_indices_policy!r} goes with batch_dims=0 alone")
-    return find_public("gather_nd")(params, indices, batch_dims=batch_dims, name=name)
+    return find_public("gather_nd")(
+        params, indices, batch_dims=batch_dims, name=name, bad_indices_policy=bad_indices_policy
+    )
 
 
 v1_signature(
