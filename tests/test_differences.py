@@ -208,3 +208,32 @@ def test_gradients_pass_a_dataset():
         for element in tf.data.Dataset.from_tensor_slices(w * 2):
             total += element * element
     np.testing.assert_array_equal(tape.gradient(total, w), [8.0, 16.0])
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda x: tf.reduce_sum(tf.nn.ctc_greedy_decoder(tf.reshape(x, [2, 2, 3]), [2, 1])[1]),
+        lambda x: tf.reduce_sum(tf.image.hsv_to_rgb(tf.reshape(x, [4, 3])) ** 2),
+        lambda x: tf.reduce_sum(
+            tf.compat.v1.nn.fused_batch_norm(tf.reshape(x, [1, 2, 3, 2]), tf.ones(2), tf.zeros(2))[2]
+        ),
+    ],
+    ids=["greedy decoder", "hsv_to_rgb", "statistics of fused_batch_norm"],
+)
+def test_gradients_that_tensorflow_leaves_out(score):
+    x = np.random.default_rng(3).uniform(0.1, 0.9, 12).astype(np.float32)
+    (theoretical,), (numerical,) = tf.test.compute_gradient(score, [x], delta=1e-3)
+    assert np.abs(theoretical).max() > 0.01
+    np.testing.assert_allclose(theoretical, numerical, atol=5e-3)
+
+
+def test_elements_of_a_list_that_nobody_reads_are_not_connected():
+    @tf.function
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.TensorArray(tf.float32, 2).write(0, x).write(1, tf.constant(2.0)).read(1)
+        return tape.gradient(y, x)
+
+    assert gradient(tf.constant(5.0)) is None
