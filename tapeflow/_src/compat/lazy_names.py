@@ -135,3 +135,4 @@ for _path in ("keras", "compat.v1.keras", "losses", "metrics", "optimizers", "in
 package_later("array_api", "tapeflow._src.array_api.loading")
 
 offer_inner_modules("tapeflow._src.compat.tensorflow.inner_modules.table")
+offer_inner_modules("tapeflow._src.compat.tensorflow.keras")

@@ -13,9 +13,20 @@ except ModuleNotFoundError as error:
 """
 
 
-def _printed(folder):
+INNER = """
+import tapeflow
+tapeflow.install_as_tensorflow()
+for name in ("callbacks", "engine.input_spec", "nonsense"):
+    try:
+        print(__import__("importlib").import_module("tensorflow.python.keras." + name).marker)
+    except ModuleNotFoundError as error:
+        print(error.name)
+"""
+
+
+def _printed(folder, program=PROGRAM):
     variables = {**os.environ, "TF_USE_LEGACY_KERAS": "1", "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    return subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True).stdout.strip()
+    return subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True).stdout.strip()
 
 
 def test_the_environment_chooses_keras_2(tmp_path):
@@ -30,3 +41,15 @@ def test_the_environment_chooses_keras_2(tmp_path):
     (package / "api/_v2/keras/losses.py").write_text("marker = 'losses of Keras 2'")
     (package / "api/_v1/keras/__init__.py").write_text("marker = 'v1 names'")
     assert _printed(tmp_path) == "layers of Keras 2 losses of Keras 2 v1 names"
+
+
+def test_files_of_keras_2_answer_to_their_places_in_tensorflow(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert _printed(tmp_path / "empty", INNER).split() == ["tf_keras"] * 3
+    files = tmp_path / "tf_keras/src"
+    (files / "engine").mkdir(parents=True)
+    for folder in (files.parent, files, files / "engine"):
+        (folder / "__init__.py").write_text("")
+    (files / "callbacks.py").write_text("marker = 'callbacks'")
+    (files / "engine/input_spec.py").write_text("marker = 'specs'")
+    assert _printed(tmp_path, INNER).split() == ["callbacks", "specs", "tensorflow.python.keras.nonsense"]

@@ -62,6 +62,22 @@ def test_inspection():
     assert found.getcallargs(adder.add, 3) == {"self": adder, "x": 3}
 
 
+def test_arguments_as_older_pythons_describe_them():
+    def function(a, b=1, *rest, c=2, **named):
+        pass
+
+    spec = inner("util.tf_inspect").getargspec(function)
+    assert tuple(spec) == (["a", "b", "c"], "rest", "named", (1, 2))
+    assert inner("util.tf_inspect").getargspec(lambda a: a).defaults is None
+
+
+def test_sizes_of_layers():
+    for module in ("ops.init_ops", "ops.init_ops_v2"):
+        assert [inner(module)._compute_fans(shape) for shape in ((), (5,), (3, 4), (2, 2, 3, 4))] == [
+            (1, 1), (5, 5), (3, 4), (12, 16)
+        ]  # fmt: skip
+
+
 def test_shapes():
     as_shape = inner("framework.tensor_util").constant_value_as_shape
     assert as_shape([2, -1]) == tf.TensorShape([2, None])

@@ -13,6 +13,7 @@ from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 _BACKEND = "KERAS_BACKEND"
 _TF_KERAS = "keras._tf_keras.keras"  # Keras with the legacy names of `tf.keras`
 _LEGACY, _LEGACY_KERAS = "TF_USE_LEGACY_KERAS", "tf_keras.api._v2.keras"  # Keras 2, if the environment asks for it
+_INNER, _LEGACY_FILES = "python.keras", "tf_keras.src"  # files of Keras 2, in TensorFlow and in its own package
 _V1, _LEGACY_KERAS_V1 = "compat.v1.keras", "tf_keras.api._v1.keras"  # with the v1 names, which Keras 3 does not have
 
 
@@ -59,6 +60,28 @@ def _load_legacy(path: str) -> ModuleType:
     if path == _V1:
         return importlib.import_module(_LEGACY_KERAS_V1)
     return importlib.import_module(_LEGACY_KERAS if path == "keras" else f"{_LEGACY_KERAS}.{path}")
+
+
+def find(path: str) -> ModuleType | None:
+    """The module that answers to `tensorflow.python.keras` or below it: the file of Keras 2 at the same place, or None.
+
+    TensorFlow keeps a copy of an older Keras 2 there, of which libraries take callbacks, specs and helpers.
+    """
+    if path != _INNER and not path.startswith(f"{_INNER}."):
+        return None
+    name = f"{_LEGACY_FILES}{path[len(_INNER) :]}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        if error.name != "tf_keras":
+            return None
+        raise ModuleNotFoundError(
+            f"tensorflow.{path}: Keras 2 is not installed, whose files these are. Install it with `pip install "
+            "tf_keras`.",
+            name="tf_keras",
+        ) from None
 
 
 def _import_with_our_backend() -> None:

@@ -136,7 +136,7 @@ class RandomUniformInitializerV1(_Initializer):
         return {**super().get_config(), "dtype": self.dtype.name}
 
 
-def _fans(dims: list[int]) -> tuple[int, int]:
+def fans(dims: Any) -> tuple[int, int]:
     """Inputs and outputs of a unit whose weights have this shape; leading dimensions are places of a filter."""
     if len(dims) < 2:
         size = dims[0] if dims else 1
@@ -182,7 +182,7 @@ class VarianceScalingInitializerV1(_Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dims, dtype = dims_of(shape), self.dtype if dtype is None else dtype
-        fan_in, fan_out = _fans(dims)
+        fan_in, fan_out = fans(dims)
         units = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         scale = self.scale / max(1.0, units)
         if self.distribution == "uniform":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, NamedTuple
 
 NAMES = [
     "FullArgSpec",
@@ -41,6 +41,22 @@ def getfullargspec(obj: Any) -> inspect.FullArgSpec:
     spec = inspect.getfullargspec(obj)
     own = (getattr(obj, "__module__", None) or "").partition(".")[0] == _OWN
     return spec._replace(annotations={}) if own else spec
+
+
+class ArgSpec(NamedTuple):
+    """What `inspect.getargspec` gave before Python 3.11."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def getargspec(obj: Any) -> ArgSpec:
+    """The arguments of a function, class or callable object, with those given by keyword alone behind the others."""
+    spec = getfullargspec(obj)
+    defaults = (*(spec.defaults or ()), *(spec.kwonlydefaults or {}).values())
+    return ArgSpec([*spec.args, *spec.kwonlyargs], spec.varargs, spec.varkw, defaults or None)
 
 
 def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from tapeflow._src.distribute import values, variables
 from tapeflow._src.distribute.input import DistributedDataset
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import find_public
+from tapeflow._src.ops.nn.initializers import fans
 from tapeflow._src.types.trackable import NoDependency
 
 _cluster_resolvers = {
@@ -95,6 +96,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.eager.monitoring": gauges.names,
     "python.framework.ops": {"NullContextmanager": contextlib.nullcontext},
     "python.ops.control_flow_ops": {"get_enclosing_xla_context": contexts.get_enclosing_xla_context},
+    **{f"python.ops.{module}": {"_compute_fans": fans} for module in ("init_ops", "init_ops_v2")},
     "python.ops.lookup_ops": lookup.inner_names,
     "python.ops.ragged.ragged_map_ops": {"map_fn": find_public("map_fn")},
     "python.ops.ragged.ragged_util": {"assert_splits_match": placement.assert_splits_match},

@@ -325,7 +325,9 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     },
     "python.util.tf_inspect": {
         **inspection.inspection,
+        "ArgSpec": inspection.ArgSpec,
         "_inspect": inspect,
+        "getargspec": inspection.getargspec,
         "getcallargs": inspection.getcallargs,
         "getfullargspec": inspection.getfullargspec,
     },
