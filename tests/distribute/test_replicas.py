@@ -120,6 +120,15 @@ def test_values_of_a_strategy_know_their_devices(processors, pair):
     assert v._devices == read._devices == pair.run(lambda: tf.constant(1.0) + number())._devices == (FIRST, SECOND)
 
 
+def test_functions_of_datasets_give_datasets(pair):
+    per_replica = tf.distribute.InputOptions(
+        experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA
+    )
+    for options in (None, per_replica):
+        with pytest.raises(TypeError, match=r"distribute_datasets_from_function: .* must be a tf.data.Dataset; got 3"):
+            pair.distribute_datasets_from_function(lambda context: 3, options)
+
+
 def test_a_traced_function_runs_in_each_replica(pair):
     @tf.function
     def step():

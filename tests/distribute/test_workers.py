@@ -48,6 +48,7 @@ def test_workers_name_their_devices():
     for rank in range(2):
         own, other = (f"/job:worker/replica:0/task:{task}/device:CPU:0" for task in (rank, 1 - rank))
         assert done.lines(rank) == [
+            f"worker {rank} {rank}",
             own,
             f"{own} ('{own}',)",
             f"['{own}', '{other}']",

@@ -156,5 +156,9 @@ class StrategyExtended:
 
     should_save_summary = should_checkpoint
     experimental_should_init = True
+    _cluster_resolver = property(lambda self: self._strategy.cluster_resolver)
+    _task_type = property(lambda self: self._cluster_resolver.task_type)
+    _task_id = property(lambda self: self._cluster_resolver.task_id)
+    _id_in_cluster = property(lambda self: self._strategy._group.rank)
     _num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync)
     _global_batch_size = True

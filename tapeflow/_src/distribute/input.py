@@ -187,8 +187,7 @@ def distributed(strategy: Any, dataset: Dataset, options: Any) -> DistributedDat
     replica's part; `AUTO` means that if there are files for all processes. By `OFF` each process reads everything, in
     batches that are as small.
     """
-    if not isinstance(dataset, Dataset):
-        raise TypeError(f"experimental_distribute_dataset: dataset must be a tf.data.Dataset; got {dataset!r}")
+    _require_dataset(dataset, "experimental_distribute_dataset: dataset")
     if not has_batches(dataset._pipe):
         raise ValueError(
             "experimental_distribute_dataset: the dataset must be batched, as each replica gets a part of a batch; "
@@ -224,8 +223,14 @@ def _own_batches(pipe: Pipe, strategy: Any, dataset: Dataset) -> DistributedData
     return _together(parts if here == 1 else Parts(parts, here, range(here)), strategy, dataset)
 
 
+def _require_dataset(dataset: Any, what: str) -> None:
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"{what} must be a tf.data.Dataset; got {dataset!r}")
+
+
 def from_function(strategy: Any, dataset: Dataset) -> DistributedDataset:
     """The batches of one process: one for each of its replicas in turn."""
+    _require_dataset(dataset, "distribute_datasets_from_function: what dataset_fn gives")
     return _in_turn(dataset._pipe, strategy, dataset)
 
 
@@ -240,6 +245,8 @@ def from_functions(strategy: Any, datasets: list[Dataset]) -> DistributedDataset
     """The batches of one process, of which each replica has a dataset of its own."""
     if len(datasets) == 1:
         return from_function(strategy, datasets[0])
+    for dataset in datasets:
+        _require_dataset(dataset, "distribute_datasets_from_function: what dataset_fn gives")
     return _together(SideBySide([dataset._pipe for dataset in datasets]), strategy, datasets[0])
 
 

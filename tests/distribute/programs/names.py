@@ -7,6 +7,8 @@ with strategy.scope():
     v = tf.Variable(1.0)
 dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(4))
 (element,) = dataset
+extended = strategy.extended
+print(extended._task_type, extended._task_id, extended._id_in_cluster)
 print((tf.constant(1.0) + 1).device)
 print(v.device, strategy.extended.worker_devices)
 print([device.name for device in tf.config.list_logical_devices("CPU")])
