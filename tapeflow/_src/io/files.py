@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.io.atomic_files import atomic_file
 from tapeflow._src.io.gfile import glob
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -52,7 +53,9 @@ def _write(filename: Any, contents: Any) -> None:
     name = file_name(filename)
     with file_errors(name):
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        with open(name, "wb") as file:
+        path = os.path.realpath(name)
+        whole = os.path.isfile(path) or not os.path.exists(path)  # others, such as pipes, stay what they are
+        with atomic_file(path, durable=False) if whole else open(path, "wb") as file:
             file.write(contents.numpy())
 
 

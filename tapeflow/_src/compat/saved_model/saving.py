@@ -29,13 +29,13 @@ from tapeflow._src.data.iterator import IteratorSpec
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import encode
-from tapeflow._src.io.atomic_files import write_atomically
+from tapeflow._src.io.atomic_files import AtomicFiles
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.ops.lookup.tables import LookupInterface
 from tapeflow._src.ops.strings.hashing import fingerprint64
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, encode_graph, value_of
-from tapeflow._src.train.checkpoint.tensor_bundle import write_bundle
+from tapeflow._src.train.checkpoint.tensor_bundle import add_bundle
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -449,33 +449,33 @@ class SavedModelWriter:
     # ---- files
 
     def write(self, folder: str) -> None:
-        """Writes the files; `saved_model.pb` is the last, so that a model is whole if it is there."""
+        """Writes the files. They take their places together; `saved_model.pb` is the last."""
         os.makedirs(os.path.join(folder, "variables"), exist_ok=True)
         os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
-        for path, entry in zip(self._assets, self._meta.asset_file_def):
-            shutil.copyfile(path, os.path.join(folder, "assets", entry.filename))
-        prefix = os.path.join(folder, "variables", "variables")
         values: dict[str, Any] = {
             key: functools.partial(value_of, self._objects.things[number])
             for number, key in self.key_by_variable.items()
         }
         values[GRAPH_KEY] = np.array(encode_graph(self._checkpoint_graph()), object)
-        write_bundle(prefix, values)
         content = self._model.SerializeToString(deterministic=True)
-        with open(f"{prefix}.index", "rb") as file:
-            checkpoint = fingerprint64(file.read())
         graph = self._meta.graph_def.SerializeToString(deterministic=True)
-        fingerprint = messages.FingerprintDef(
-            saved_model_checksum=fingerprint64(content),
-            graph_def_program_hash=fingerprint64(graph),
-            signature_def_hash=fingerprint64(",".join(sorted(self._meta.signature_def)).encode()),
-            saved_object_graph_hash=fingerprint64(self._meta.object_graph_def.SerializeToString(deterministic=True)),
-            checkpoint_hash=checkpoint,
-            version=messages.VersionDef(producer=3),
-            uuid=str(uuid.uuid4().int),
-        )
-        write_atomically(os.path.join(folder, "fingerprint.pb"), fingerprint.SerializeToString())
-        write_atomically(os.path.join(folder, "saved_model.pb"), content)
+        with AtomicFiles() as files:
+            for path, entry in zip(self._assets, self._meta.asset_file_def):
+                with open(path, "rb") as source, files.open(os.path.join(folder, "assets", entry.filename)) as target:
+                    shutil.copyfileobj(source, target)
+            index = add_bundle(files, os.path.join(folder, "variables", "variables"), values)
+            objects = self._meta.object_graph_def.SerializeToString(deterministic=True)
+            fingerprint = messages.FingerprintDef(
+                saved_model_checksum=fingerprint64(content),
+                graph_def_program_hash=fingerprint64(graph),
+                signature_def_hash=fingerprint64(",".join(sorted(self._meta.signature_def)).encode()),
+                saved_object_graph_hash=fingerprint64(objects),
+                checkpoint_hash=fingerprint64(index),
+                version=messages.VersionDef(producer=3),
+                uuid=str(uuid.uuid4().int),
+            )
+            files.write(os.path.join(folder, "fingerprint.pb"), fingerprint.SerializeToString())
+            files.write(os.path.join(folder, "saved_model.pb"), content)
 
     def _checkpoint_graph(self) -> list[Node]:
         nodes = []

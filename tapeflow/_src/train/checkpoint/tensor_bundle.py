@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
-from tapeflow._src.io.atomic_files import atomic_file, write_atomically
+from tapeflow._src.io.atomic_files import AtomicFiles
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.wire import WireError, decode_varint, encode_varint
 from tapeflow._src.io.records import masked
@@ -36,7 +36,7 @@ def bundle_exists(prefix: str) -> bool:
 
 def delete_bundle(prefix: str) -> None:
     """Deletes the files of a checkpoint."""
-    for name in [f"{prefix}.index", *glob.glob(f"{glob.escape(prefix)}.data-?????-of-?????")]:
+    for name in [f"{prefix}.index", *_data_files(prefix)]:
         if os.path.exists(name):
             os.remove(name)
 
@@ -44,11 +44,31 @@ def delete_bundle(prefix: str) -> None:
 # ---- writing
 
 
+def _data_files(prefix: str) -> list[str]:
+    return glob.glob(f"{glob.escape(prefix)}.data-?????-of-?????")
+
+
 def write_bundle(prefix: str, array_by_name: Mapping[str, Any]) -> None:
     """Writes arrays, or what functions give, under names; nobody ever sees half a checkpoint."""
-    header = messages.BundleHeaderProto(num_shards=1, version=messages.VersionDef(producer=1))
+    with AtomicFiles() as files:
+        add_bundle(files, prefix, array_by_name)
+
+
+def add_bundle(files: AtomicFiles, prefix: str, array_by_name: Mapping[str, Any]) -> bytes:
+    """Writes the same as some of several files that belong together; gives the content of the index.
+
+    The index says which files hold the data, so its renaming is the moment when the new checkpoint takes the place of
+    an old one: the data never takes the name of a file that the old index refers to.
+    """
+    outdated = _data_files(prefix)
+    shards = 2 if f"{prefix}.data-00000-of-00001" in outdated and bundle_exists(prefix) else 1
+    path = f"{prefix}.data-00000-of-{shards:05d}"
+    header = messages.BundleHeaderProto(num_shards=shards, version=messages.VersionDef(producer=1))
     entries = {b"": header.SerializeToString()}
-    with atomic_file(f"{prefix}.data-00000-of-00001") as file:
+    for name in outdated:
+        if name != path:
+            files.remove_afterwards(name)
+    with files.open(path) as file:
         offset = 0
         for name in sorted(array_by_name, key=str.encode):
             value = array_by_name[name]
@@ -59,7 +79,9 @@ def write_bundle(prefix: str, array_by_name: Mapping[str, Any]) -> None:
             file.write(data)
             entries[name.encode()] = _entry(array, offset, len(data), crc)
             offset += len(data)
-    write_atomically(f"{prefix}.index", _table(entries))
+    index = _table(entries)
+    files.write(f"{prefix}.index", index)
+    return index
 
 
 def _entry(array: np.ndarray, offset: int, size: int, crc: int) -> bytes:
