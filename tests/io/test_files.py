@@ -9,7 +9,7 @@ import pytest
 
 import tapeflow as tf
 from tapeflow._src import _core
-from tapeflow._src.io.records import read_records
+from tapeflow._src.io.records import masked, read_records
 
 
 @pytest.fixture(autouse=True)
@@ -253,3 +253,13 @@ def test_compression_by_the_numbers_of_tensorflow_1(tmp_path, number, kind):
     with tf.io.TFRecordWriter(path, options) as writer:
         writer.write(b"one")
     assert [r.numpy() for r in tf.data.TFRecordDataset(path, compression_type=kind)] == [b"one"]
+
+
+def test_a_record_that_claims_more_than_the_file_holds(tmp_path):
+    """The length has its right checksum: the length is refused when the file ends, before memory is taken for it."""
+    length = (1 << 60).to_bytes(8, "little")
+    path = tmp_path / "claims.tfrecord"
+    path.write_bytes(length + masked(_core.crc32c(length)) + b"short")
+    for read in (tf.compat.v1.io.tf_record_iterator, tf.data.TFRecordDataset):
+        with pytest.raises(tf.errors.DataLossError, match="truncated record"):
+            list(read(str(path)))

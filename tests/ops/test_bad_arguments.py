@@ -68,6 +68,11 @@ def test_sizes_are_checked_before_anything_is_allocated():
 INVALID = {
     "to_number above int32": (lambda: tf.strings.to_number(["99999999999"], tf.int32), "could not correctly convert"),
     "base64 with a mark": (lambda: tf.io.decode_base64(["a!"]), "Invalid character"),
+    "no parts of ragged rows": (lambda: tf.split(tf.ragged.constant([[1], [2, 3]]), 0), "cannot be divided into 0"),
+    "sparse rows of a rank beyond all tensors": (
+        lambda: tf.io.deserialize_many_sparse([["a", "b", "c"]], tf.int32, 2**31),
+        r"rank must be in \[1, 254\]",
+    ),
     "an axis twice": (lambda: tf.reverse([[1, 2]], [1, -1]), "more than once"),
     "sets of a vector": (lambda: tf.sets.union([1], [2]), "rank 1 < 2"),
     "sets out of order": (

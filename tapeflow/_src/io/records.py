@@ -172,6 +172,20 @@ def read_records(path: Any, compression: Any = None) -> Iterator[bytes]:
         yield from records_in(_Reader(file, _compression(compression)).take, f" in {name}")
 
 
+_PIECE = 1 << 26
+
+
+def _read_at_most(read: Callable[[int], bytes], size: int) -> bytes:
+    """So many bytes, or those that are left; a size that a damaged file claims takes no memory before they are seen."""
+    if size <= _PIECE:
+        return read(size)
+    pieces = []
+    while size > 0 and (piece := read(min(size, _PIECE))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
 def records_in(read: Callable[[int], bytes], where: str = "") -> Iterator[bytes]:
     """The records among the bytes that `read` gives, in the sizes asked for."""
     place = 0
@@ -181,7 +195,7 @@ def records_in(read: Callable[[int], bytes], where: str = "") -> Iterator[bytes]
             (length,) = struct.unpack("<Q", head[:8])
             if head[8:] != masked(_core.crc32c(head[:8])):
                 raise DataLossError.of(f"corrupted record at {place}{where}")
-            record = read(length + 4)
+            record = _read_at_most(read, length + 4)
         if len(head) < 12 or len(record) < length + 4:
             raise DataLossError.of(f"truncated record at {place}{where}")
         if record[length:] != masked(_core.crc32c(record[:length])):

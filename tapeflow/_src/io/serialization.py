@@ -110,6 +110,9 @@ def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | Non
     return host_call(run, parts, [("string", [None, 3])])[0]
 
 
+_MOST_DIMENSIONS = 254  # of a tensor
+
+
 @public("io.deserialize_many_sparse", "compat.v1.io.deserialize_many_sparse", "compat.v1.deserialize_many_sparse")
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
@@ -123,6 +126,10 @@ def deserialize_many_sparse(
            [6, 0]], dtype=int32)>
     """
     wanted = as_dtype(dtype)
+    if rank is not None and not 1 <= int(rank) <= _MOST_DIMENSIONS:
+        raise InvalidArgumentError.of(
+            f"deserialize_many_sparse: rank must be in [1, {_MOST_DIMENSIONS}], the rows included; got {rank}"
+        )
 
     def run(serialized: Any) -> list[Any]:
         indices, values, shapes = [], [], []

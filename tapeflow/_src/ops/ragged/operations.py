@@ -98,7 +98,7 @@ def _split(
     sizes = num_or_size_splits
     rows = int(value.nrows())
     if not isinstance(sizes, list | tuple) and not getattr(sizes, "shape", None):
-        if rows % int(sizes):
+        if int(sizes) < 1 or rows % int(sizes):
             raise InvalidArgumentError.of(f"split: {rows} rows cannot be divided into {int(sizes)} equal parts")
         sizes = [rows // int(sizes)] * int(sizes)
     ends = np.cumsum(dims_of(sizes)).tolist()
