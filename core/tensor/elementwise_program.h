@@ -52,7 +52,7 @@ class BroadcastPattern {
  public:
   BroadcastPattern(const Shape& operand, const Shape& result);
   // Writes the operand's elements for the results [first, first + n). Room for kSlack more must be there.
-  template <class T> void write(const T* operand, int64_t first, int64_t n, T* y) const;
+  void write(const TensorBody& operand, int64_t first, int64_t n, char* y) const;
   static constexpr int64_t kSlack = 16;
   // A short run that comes again and again: how long it is (0: there is none), and for how many results it does so.
   int64_t period() const { return period_; }
@@ -61,6 +61,7 @@ class BroadcastPattern {
   bool operator==(const BroadcastPattern&) const = default;
 
  private:
+  template <class T> void write_as(const T* operand, int64_t first, int64_t n, T* y) const;
   struct Group {
     int64_t length, stride;  // the stride is 0 where the operand repeats
     bool operator==(const Group&) const = default;
