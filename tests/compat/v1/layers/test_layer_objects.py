@@ -77,3 +77,15 @@ def test_separable_convolution():
         for m in range(2)
     ]
     np.testing.assert_allclose(found[0], np.stack(channels, -1) @ p[0, 0], rtol=1e-4, atol=1e-6)
+
+
+def test_dtype_and_scope():
+    with tf.Graph().as_default():
+        layer = tf.compat.v1.layers.Dense(2, name="mine", dtype=tf.float64, _scope="place")
+        assert layer([[1.0, 2.0]]).dtype == tf.float64
+        assert [(v.name, v.dtype.base_dtype) for v in layer.variables] == [
+            ("place/kernel:0", tf.float64), ("place/bias:0", tf.float64)
+        ]  # fmt: skip
+        assert (layer.name, layer.dtype) == ("mine", "float64")
+        with pytest.raises(ValueError, match="float32"):
+            layer(tf.ones([1, 2]))

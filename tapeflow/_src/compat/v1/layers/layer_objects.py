@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from tapeflow._src.compat.v1.layers import image_layers, layers
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types.dtypes import as_dtype
 
 
 @public("compat.v1.layers.Layer")
@@ -24,9 +26,18 @@ class Layer:
     _function: ClassVar[Callable[..., Any]]
     _default_name: ClassVar[str] = "layer"
 
-    def __init__(self, *args: Any, name: str | None = None, _reuse: Any = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        name: str | None = None,
+        dtype: Any = None,
+        _reuse: Any = None,
+        _scope: Any = None,
+        **options: Any,
+    ) -> None:
         self._args, self._options = args, options
-        self._given_name, self._reuse, self._scope = name, _reuse, None
+        self._given_name, self._reuse, self._given_scope, self._scope = name, _reuse, _scope, None
+        self._dtype = None if dtype is None else as_dtype(dtype)
         self._variable_by_name: dict[str, Any] = {}
         self.built = False
 
@@ -34,6 +45,11 @@ class Layer:
     def name(self) -> str:
         """The name of the scope of its variables."""
         return self._given_name or self._default_name
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of its inputs and variables, if it was given."""
+        return None if self._dtype is None else self._dtype.name
 
     @property
     def variables(self) -> list[Any]:
@@ -64,8 +80,11 @@ class Layer:
 
     def __call__(self, inputs: Any, *args: Any, **options: Any) -> Any:
         """The outputs of the layer."""
+        if self._dtype is not None:
+            inputs = convert_to_tensor(inputs, dtype=self._dtype)
         if self._scope is None:
-            with variable_scope(self._given_name, default_name=self._default_name, reuse=self._reuse) as self._scope:
+            given = self._given_scope or self._given_name
+            with variable_scope(given, default_name=self._default_name, reuse=self._reuse) as self._scope:
                 pass
         reuse = True if self.built else self._reuse
         with variable_scope(self._scope, reuse=reuse, custom_getter=self._record) as scope:
