@@ -177,6 +177,17 @@ class AutoTrackable(Trackable):
         super().__delattr__(name)
 
 
+@contextmanager
+def untracked_attributes(obj: Any) -> Iterator[None]:
+    """Attributes of an object that are set inside are not tracked."""
+    before = obj.__dict__.get("_self_setattr_tracking", True)
+    object.__setattr__(obj, "_self_setattr_tracking", False)
+    try:
+        yield
+    finally:
+        object.__setattr__(obj, "_self_setattr_tracking", before)
+
+
 @public("__internal__.tracking.no_automatic_dependency_tracking")
 def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method during which attributes that are set are not tracked.
@@ -191,11 +202,7 @@ def no_automatic_dependency_tracking(method: Callable[..., Any]) -> Callable[...
 
     @wraps(method)
     def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = self.__dict__.get("_self_setattr_tracking", True)
-        object.__setattr__(self, "_self_setattr_tracking", False)
-        try:
+        with untracked_attributes(self):
             return method(self, *args, **kwargs)
-        finally:
-            object.__setattr__(self, "_self_setattr_tracking", before)
 
     return untracked

@@ -122,3 +122,12 @@ def test_an_object_holds_its_random_generator(tmp_path):
     holder.draw = draw
     tf.saved_model.save(holder, str(tmp_path / "saved"))
     assert tf.saved_model.load(str(tmp_path / "saved")).draw().numpy().tolist() == draw().numpy().tolist()
+
+
+def test_attributes_inside_a_scope_are_not_tracked():
+    base = importlib.import_module("tapeflow._src.compat.tensorflow.inner_modules.table").find("python.trackable.base")
+    holder = tracking.AutoTrackable()
+    with base.no_automatic_dependency_tracking_scope(holder):
+        holder.first = tf.Variable(1.0)
+    holder.second = tf.Variable(2.0)
+    assert list(holder._trackable_children()) == ["second"]

@@ -29,7 +29,7 @@ from tapeflow._src.distribute.input import DistributedDataset
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.nn.initializers import fans
-from tapeflow._src.types.trackable import NoDependency
+from tapeflow._src.types.trackable import NoDependency, untracked_attributes
 
 _cluster_resolvers = {
     name: find_public(f"distribute.cluster_resolver.{name}")
@@ -120,6 +120,7 @@ names_by_path: dict[str, dict[str, Any]] = {
         "CheckpointInitialValueCallable": tracking.CheckpointInitialValueCallable,
         "TrackableReference": tracking.TrackableReference,
         "no_automatic_dependency_tracking": find_public("__internal__.tracking.no_automatic_dependency_tracking"),
+        "no_automatic_dependency_tracking_scope": untracked_attributes,
     },
     "python.trackable.data_structures": {
         "ListWrapper": containers.ListWrapper,
