@@ -14,6 +14,12 @@ REFUSED = {
         tf.ones([1, 4, 1]), tf.ones([2, 1, 1]), data_format=tf.constant(1)
     ),
     "coefficients of one frequency": lambda: tf.raw_ops.Mfcc(spectrogram=tf.ones([1, 2, 1]), sample_rate=8000),
+    "coefficients between equal frequencies": lambda: tf.raw_ops.Mfcc(
+        spectrogram=tf.ones([1, 2, 9]), sample_rate=8000, upper_frequency_limit=20.0, lower_frequency_limit=20.0
+    ),
+    "more coefficients than filters": lambda: tf.raw_ops.Mfcc(
+        spectrogram=tf.ones([1, 2, 9]), sample_rate=8000, filterbank_channel_count=4
+    ),
     "dct of nothing": lambda: tf.signal.dct(tf.zeros([2, 0])),
     "dimension of a dtype": lambda: tf.compat.dimension_at_index(tf.float32, 0),
     "error class of an unknown code": lambda: tf.compat.v1.errors.exception_type_from_error_code(10**9),

@@ -39,14 +39,15 @@ def _mel(frequency: Any) -> Any:
 
 def _filters(size: int, rate: float, low: float, high: float, count: int) -> np.ndarray:
     """How much of each of `size` frequencies each of `count` triangular filters takes."""
-    lowest, highest = float(_mel(low)), float(_mel(high))
-    centers = lowest + (highest - lowest) / (count + 1) * np.arange(1, count + 2)
-    if size < 2 or rate <= 0 or count < 1 or not 0 <= low < high:
+    lowest, highest = float(_mel(max(low, 0.0))), float(_mel(max(high, 0.0)))
+    step = 0.5 * rate / max(size - 1, 1)
+    width = (highest - lowest) / (max(count, 0) + 1)
+    if size < 2 or count < 1 or low < 0 or not 0 < step < math.inf or not lowest < lowest + width < math.inf:
         raise InvalidArgumentError.of(
             f"Mfcc: initialization failed for channel count {size}, sample rate {rate}, filterbank_channel_count "
             f"{count} and frequencies from {low} to {high}"
         )
-    step = 0.5 * rate / (size - 1)
+    centers = lowest + width * np.arange(1, count + 2)
     weights = np.zeros((size, count))
     for place in range(int(1.5 + low / step), min(int(high / step), size - 1) + 1):
         mel = float(_mel(place * step))
@@ -84,6 +85,10 @@ def _coefficients(
     x = cast(spectrogram, "float32")
     if x.shape.rank != 3:
         raise InvalidArgumentError.of(f"Mfcc: spectrogram must be 3-dimensional; got {x.shape}")
+    if not 1 <= count <= filters:
+        raise InvalidArgumentError.of(
+            f"Mfcc: dct_coefficient_count must be in [1, filterbank_channel_count]; got {count} of {filters}"
+        )
     given = [x, convert_to_tensor(sample_rate)]
     return host_call(_Cepstrum(high, low, filters, count), given, [("float32", [*x.shape.as_list()[:2], count])])[0]
 
