@@ -148,7 +148,11 @@ void Tape::clear() {
   for (auto [chunk, bytes] : chunks_) give_block(chunk, bytes);
   chunks_.clear();
   room_ = room_end_ = nullptr;
-  for (VariableBody* v : watched_) v->drop();
+  for (VariableBody* v : watched_) {
+    void* wrapper = v->wrapper;
+    v->drop();
+    if (wrapper) location_source.release(wrapper);
+  }
   watched_.clear();
   next_value_ = 0;
   trace_.clear();
@@ -203,6 +207,7 @@ void Tape::watch(VariableBody& v) {
     trace_.add_input(before);
   }
   v.retain();
+  if (v.wrapper) location_source.retain(v.wrapper);  // watched_variables() gives the object itself
   watched_.push_back(&v);
 }
 

@@ -218,6 +218,17 @@ def test_variable_assigned_while_recorded_keeps_the_old_value_for_the_gradient()
     np.testing.assert_array_equal(v, [11.0, 11.0])
 
 
+def test_watched_variables_of_a_function_that_has_ended():
+    def triple():
+        return tf.Variable(2.0, name="inner") * 3.0
+
+    with tf.GradientTape() as tape:
+        y = triple()
+    (inner,) = tape.watched_variables()
+    assert inner.name == "inner:0"
+    assert tape.gradient(y, inner).numpy() == 3.0
+
+
 def test_watched_variables_in_order_of_creation():
     a, b, c = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0, trainable=False)
     with tf.GradientTape() as tape:
