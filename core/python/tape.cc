@@ -55,9 +55,11 @@ void tape_dealloc(PyObject* self) {
 PyObject* gradient_observer = nullptr;
 // Called with each tape that is about to record; or null.
 PyObject* tape_observer = nullptr;
+long long unseen_tapes = 0;  // so many tapes open before it is called again
 PyObject* set_tape_observers(PyObject*, PyObject* args) {
   PyObject *opened, *gradient;
-  if (!PyArg_ParseTuple(args, "OO:set_tape_observers", &opened, &gradient)) return nullptr;
+  unseen_tapes = 0;
+  if (!PyArg_ParseTuple(args, "OO|L:set_tape_observers", &opened, &gradient, &unseen_tapes)) return nullptr;
   Py_XSETREF(tape_observer, opened == Py_None ? nullptr : Py_NewRef(opened));
   Py_XSETREF(gradient_observer, gradient == Py_None ? nullptr : Py_NewRef(gradient));
   Py_RETURN_NONE;
@@ -65,7 +67,7 @@ PyObject* set_tape_observers(PyObject*, PyObject* args) {
 
 PyObject* tape_enter(PyObject* self, PyObject*) {
   return guarded([&] {
-    if (tape_observer) {
+    if (tape_observer && --unseen_tapes < 0) {
       Ref observer = Ref::share(tape_observer);
       checked(PyObject_CallOneArg(observer.get(), self));
     }
@@ -466,7 +468,8 @@ PyObject* wrap_cotangent(const Cotangent& c, const Shape& shape) {
 
 static PyMethodDef functions[] = {
     {"set_tape_observers", set_tape_observers, METH_VARARGS,
-     "set_tape_observers(opened, gradient): what is called when a tape begins to record and after a gradient call."},
+     "set_tape_observers(opened, gradient, unseen=0): what is called when a tape begins to record, but for the next "
+     "`unseen` ones, and after a gradient call."},
     {nullptr, nullptr, 0, nullptr},
 };
 

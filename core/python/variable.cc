@@ -164,7 +164,12 @@ bool dies_with_call(PyObject* value, const Tensor& t) {
 
 // Called with each variable that is about to change, and how; or null.
 PyObject* assignment_observer = nullptr;
-PyObject* set_assignment_observer(PyObject*, PyObject* observer) {
+bool only_recorded_assignments = false;  // under tapes alone
+PyObject* set_assignment_observer(PyObject*, PyObject* args) {
+  PyObject* observer;
+  int only_recorded = 0;
+  if (!PyArg_ParseTuple(args, "O|p:set_assignment_observer", &observer, &only_recorded)) return nullptr;
+  only_recorded_assignments = only_recorded;
   Py_XSETREF(assignment_observer, observer == Py_None ? nullptr : Py_NewRef(observer));
   Py_RETURN_NONE;
 }
@@ -219,7 +224,7 @@ PyObject* assign_method(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   }
   if (!value || n > 4) return PyErr_Format(PyExc_TypeError, "%s() takes one value", names[int(update)]);
   return guarded([&]() -> PyObject* {
-    if (assignment_observer) tell_assignment(self, update);
+    if (assignment_observer && (!only_recorded_assignments || is_recording())) tell_assignment(self, update);
     update_variable(variable_of(self), value, update);
     int read = PyObject_IsTrue(read_value);
     if (read < 0) return nullptr;
@@ -363,8 +368,9 @@ PyMemberDef members[] = {
 };
 
 PyMethodDef functions[] = {
-    {"set_assignment_observer", set_assignment_observer, METH_O,
-     "set_assignment_observer(observer): what is called with a variable and 'assign', 'assign_add' or 'assign_sub'."},
+    {"set_assignment_observer", set_assignment_observer, METH_VARARGS,
+     "set_assignment_observer(observer, only_recorded=False): what is called with a variable and 'assign', "
+     "'assign_add' or 'assign_sub'; if only_recorded, while something records."},
     {nullptr, nullptr, 0, nullptr},
 };
 

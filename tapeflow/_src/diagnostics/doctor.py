@@ -48,7 +48,9 @@ _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same struc
 _CHECKED_CALLS = 3  # of each custom gradient
 _MOST_ROWS = 20_000
 _MOST_PROBES = 4  # copies of the process that wait at once
+_PROBED_LINES = 40  # that open tapes and have a copy in any case; the others have one if there is time
 _MONITOR_SHARE, _FULL_SHARE = 0.03, 0.3  # of the time, for looking at values
+_MOST_UNSEEN = 1000  # tapes in a row that a monitor does not look at
 _ALWAYS = 12  # the first steps at each line, which are looked at in any case in full mode
 
 
@@ -116,6 +118,7 @@ class Doctor:
         self._calls = 0
         self._spent = 0.0  # seconds
         self._sees_gradients = True
+        self._tapes = 0  # that were opened
         self._opened = self._began = time.perf_counter()
         self._ran_eagerly = False
         self._error: BaseException | None = None
@@ -128,7 +131,7 @@ class Doctor:
         self._watching = True
         self._keras.begin()
         self._layers.begin()
-        _core.set_assignment_observer(self._assignments.see if self._full else self._assignments.see_recorded)
+        _core.set_assignment_observer(self._assignments.see, not self._full)  # outside of tapes they cost too much
         self._began = time.perf_counter()
         _core.set_tape_observers(self._see_tape, self._see_gradient)
         observers.custom_gradient = self._see_rule if self._full else None
@@ -204,12 +207,21 @@ class Doctor:
         share = _FULL_SHARE if self._full else _MONITOR_SHARE
         return self._spent < share * (time.perf_counter() - self._began)
 
+    def _tapes_until_time(self) -> int:
+        """About how many tapes will open before a monitor has time again."""
+        elapsed = time.perf_counter() - self._began
+        wait = self._spent / _MONITOR_SHARE - elapsed
+        return int(min(_MOST_UNSEEN, self._tapes * wait / elapsed))
+
     def _see_tape(self, tape: Any) -> None:
         if not self._full:  # a tape that nobody asks about is used up as it would be
+            self._tapes += 1
             watched = self._calls < _ANALYSED_CALLS or self._has_time()
-            if watched is not self._sees_gradients:
+            if watched is not self._sees_gradients or not watched:
                 self._sees_gradients = watched
-                _core.set_tape_observers(self._see_tape, self._see_gradient if watched else None)
+                unseen = 0 if watched else self._tapes_until_time()
+                self._tapes += unseen
+                _core.set_tape_observers(self._see_tape, self._see_gradient if watched else None, unseen)
             if not watched:
                 return
         self._keras.install()
@@ -222,6 +234,7 @@ class Doctor:
         place = source_line(*_core.current_line())
         before = self._probed.setdefault(place, [])
         again = not before or (len(before) < _ANALYSED_CALLS and not before[-1].is_sure)
+        again = again and (len(self._probed) <= _PROBED_LINES or self._has_time())
         if self._full and self._copy is None and again and Probe.possible():
             probe = Probe()
             before.append(probe)
@@ -230,6 +243,7 @@ class Doctor:
                 self._copy = tape, probe
             self._probes.append((tape, probe))
             self._end_probes(but=_MOST_PROBES)
+            self._spent += time.perf_counter() - self._opened
         if self._curvature is not None and self._copy is None:
             self._unseen(self._curvature.begin_step, place)
         if self._full and self._costs.is_due(self._calls):

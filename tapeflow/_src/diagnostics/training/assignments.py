@@ -44,11 +44,6 @@ class Assignments:
         self._applied_step[id(variable)] = self._step
         self.changed.add(id(variable))
 
-    def see_recorded(self, variable: Any, how: str) -> None:
-        """The observer of the core for monitors: of assignments under tapes alone, the others cost too much."""
-        if _core.is_recording():
-            self.see(variable, how)
-
     def see(self, variable: Any, how: str) -> None:
         """The observer of the core."""
         if self.inside_optimizer or not self.listening:
