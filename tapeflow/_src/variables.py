@@ -426,8 +426,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     def _scatter_nd(self, indices: Any, updates: Any, combine: Callable[..., Any] | None) -> Variable:
         with _core.StopRecording(True):
-            scatter = _SCATTER_BY_FUNCTION[combine]
-            return self.assign(scatter(self.read_value(), indices, convert_to_tensor(updates, dtype=self.dtype)))
+            old = self.read_value()
+        return self.assign(_SCATTER_BY_FUNCTION[combine](old, indices, convert_to_tensor(updates, dtype=self.dtype)))
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Adds at the positions in the last dimension of `indices`."""

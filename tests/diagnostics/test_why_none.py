@@ -1,6 +1,7 @@
 """`tape.explain`: the cause and the line of a None gradient."""
 
 import inspect
+import types
 
 import pytest
 
@@ -158,3 +159,66 @@ def test_a_weight_that_its_class_forgets():
     assert tape.gradient(y, scale.offset) is None
     answer = tape.explain(y, scale.offset)
     assert (answer.cause, answer.line) == ("variable not used", scale.line)
+
+
+def test_what_the_target_depends_on_has_its_keras_path():
+    class Layer(tf.Module):
+        """As Keras holds variables: by objects with a path, and the variable as their handle."""
+
+        def __init__(self):
+            super().__init__()
+            self._held = [types.SimpleNamespace(path="net/dense/kernel", handle=tf.Variable(2.0, name="dense/kernel"))]
+
+        variables = trainable_variables = property(lambda self: self._held)
+
+    net, other = Layer(), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        y = net.variables[0].handle * 3.0
+    (depends_on,) = tape.explain(y, other).depends_on
+    assert "'net/dense/kernel'" in depends_on
+
+
+def test_a_rule_that_gives_none_on_a_persistent_tape():
+    @tf.custom_gradient
+    def double(x):
+        return x * 2.0, lambda dy: None
+
+    x = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = double(x)
+    assert tape.gradient(y, x) is None
+    assert tape.explain(y, x).cause == "operation without gradient"
+    with tf.GradientTape() as tape:
+        y = double(x)
+    assert "its rule decides" in tape.explain(y, x).text
+
+
+def test_a_number_that_equals_a_size_by_chance():
+    x, v = tf.Variable([1.0, 2.0, 3.0]), tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        _ = x.shape
+        y = v * 3.0
+    assert tape.explain(y, x).cause == "variable not used"
+    with tf.GradientTape() as tape:
+        size = x.shape[0]
+        y = v * size
+    assert tape.explain(y, x).cause == "index or shape"
+
+
+def test_the_elements_rather_than_the_size():
+    x = tf.Variable([0.2, 0.4])
+    with tf.GradientTape() as tape:
+        counts = tf.histogram_fixed_width(x * 2.0, [0.0, 1.0], nbins=2)
+        line = here() - 1
+        y = tf.reduce_sum(tf.cast(counts, tf.float32) / tf.cast(tf.size(x), tf.float32))
+    assert tape.explain(y, x).line == line
+
+
+def test_assignment_to_positions():
+    x, state = tf.Variable([1.0]), tf.Variable([0.0, 0.0])
+    with tf.GradientTape() as tape:
+        state.scatter_nd_update([[1]], x)
+        line = here() - 1
+        y = tf.reduce_sum(state)
+    answer = tape.explain(y, x)
+    assert (answer.cause, answer.line) == ("assign", line)

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
-from tapeflow._src.diagnostics.program import controlled_by, is_literal, relation
+from tapeflow._src.diagnostics.program import controlled_by, is_literal, reads_shape, relation
 from tapeflow._src.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
@@ -61,6 +61,7 @@ class Edge(NamedTuple):
 # The surer it is that a value went this way, the lower the cost.
 _COST = {"numpy": 300, "number": 300, "boolean": 500, "argument": 350}
 _NEARER = {"same": 150, "bound": 100, "possible": 0}
+_SHAPE_COST = 320  # that it went on as a shape alone, though it may have gone by its elements
 _CONTROL_COST = 800  # that a value was made because of a condition
 
 
@@ -219,7 +220,8 @@ class Flow:
             for output in other.outputs:
                 if step.event in ("argument", "shape") or whole:
                     exact = other.instruction == step.instruction
-                    yield Edge(other, value, output, "argument", 100 if exact else 110)
+                    cost = _SHAPE_COST if step.event == "shape" else 100
+                    yield Edge(other, value, output, "argument", cost if exact else cost + 10)
                 elif other.event == "constant" and "string" in (dtype, self.dtype.get(output)):
                     yield Edge(other, value, output, "dtype", 100)
             if step.event != "shape":
@@ -265,6 +267,21 @@ class Flow:
                 seen.add(parent)
                 stack.append(parent)
         return seen
+
+    def read_as_shape(self, value: int | None, origins: list[int], sizes: set[float]) -> Step | None:
+        """Where the program read the shape of a value of these sizes, if one of the origins is such a number."""
+        mine = set() if value is None else {value}
+        read = [s for s in self.steps if s.event == "shape" and set(s.inputs) <= mine and reads_shape(*s.place)]
+        for origin in origins if read else ():
+            about, fresh = self.leaves.get(origin, (None, False))
+            made = fresh or origin in self.maker
+            if about and made and about[1] == 1 and number_of(about) in sizes:
+                step = self.maker.get(origin) or self.first_use[origin]
+                before = [s for s in read if s.order < step.order]
+                related = [s for s in before if relation(s.place, step.place) in ("same", "bound")]
+                if related:
+                    return related[-1]
+        return None
 
     def after(self, reached: set[int], goal: int | None, fits: Callable[[tuple[str, int]], bool]) -> Step | None:
         """The first record for the goal, behind all that made one of the values, whose line fits."""

@@ -16,6 +16,7 @@ from tapeflow._src.namespace import PACKAGE_FOLDER
 from tapeflow._src.types.library_folders import is_library
 
 _FRAMES = 30
+_LOOKED_INTO = 400  # of the names of a scope, the last ones, whose items and attributes are looked at
 
 
 class Binding(NamedTuple):
@@ -46,7 +47,27 @@ class Named(NamedTuple):
         return self.frame.f_code.co_filename
 
 
-def user_frames() -> list[FrameType]:
+class Frames(list[FrameType]):
+    """Frames of the program at one moment. Their names are read once, however many questions are asked about them."""
+
+    def __init__(self, frames: Iterable[FrameType]) -> None:
+        super().__init__(frames)
+        self._names: list[tuple[Named, Any]] | None = None
+        self._names_by_id: dict[int, list[Named]] = {}
+
+    def named_values(self) -> list[tuple[Named, Any]]:
+        if self._names is None:
+            self._names = list(_named_values(self))
+            for named, value in self._names:
+                self._names_by_id.setdefault(id(value), []).append(named)
+        return self._names
+
+    def names_of(self, value: Any) -> list[Named]:
+        self.named_values()  # holds the values, so that ids stay theirs
+        return self._names_by_id.get(id(value), [])
+
+
+def user_frames() -> Frames:
     """The frames of the program, innermost first, without Tapeflow's and (if others are left) libraries'."""
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
@@ -55,14 +76,21 @@ def user_frames() -> list[FrameType]:
             frames.append(frame)
         frame = frame.f_back
     own = [f for f in frames if not is_library(f.f_code.co_filename)]
-    return (own or frames)[:_FRAMES]
+    return Frames((own or frames)[:_FRAMES])
 
 
-def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
+def named_values(frames: list[FrameType]) -> Iterable[tuple[Named, Any]]:
     """Names and values within reach: locals, attributes and items of locals, and globals."""
+    return frames.named_values() if isinstance(frames, Frames) else _named_values(frames)
+
+
+def _named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
     for frame in frames:
-        for name, value in list(frame.f_locals.items()):
+        held = list(frame.f_locals.items())
+        for number, (name, value) in enumerate(held):
             yield Named(name, frame), value
+            if len(held) - number > _LOOKED_INTO:
+                continue
             if isinstance(value, list | tuple):
                 yield from ((Named(name, frame, f"[{i}]"), item) for i, item in enumerate(value[:50]))
             elif isinstance(value, dict):
@@ -71,7 +99,8 @@ def named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
                 for attribute, item in list(vars(value).items())[:100]:
                     yield Named(f"{name}.{attribute}", frame), item
     for frame in frames[:3]:
-        yield from ((Named(name, frame), value) for name, value in list(frame.f_globals.items()))
+        if frame.f_locals is not frame.f_globals:
+            yield from ((Named(name, frame), value) for name, value in list(frame.f_globals.items()))
 
 
 def is_direct(named: Named, value: Any) -> bool:
@@ -88,21 +117,31 @@ def is_direct(named: Named, value: Any) -> bool:
 
 def names_of(value: Any, frames: list[FrameType]) -> list[Named]:
     """The names of a value, nearest first."""
+    if isinstance(frames, Frames):
+        return frames.names_of(value)
     return [named for named, other in named_values(frames) if other is value]
 
 
 def owners_of(variable: Any, frames: list[FrameType]) -> list[Named]:
     """The names of layers, models and modules that hold a variable, nearest first."""
-    found = []
+    return [named for named, _ in _holders(variable, frames)]
+
+
+def held_as(variable: Any, frames: list[FrameType]) -> Any:
+    """The object by which a layer or model in sight holds a variable, as Keras's own; else the variable itself."""
+    return next((held for _, held in _holders(variable, frames)), variable)
+
+
+def _holders(variable: Any, frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
     for frame in frames[:5]:
         scopes = {**frame.f_globals, **frame.f_locals} if frame is frames[0] else frame.f_locals
         for name, value in list(scopes.items()):
             if isinstance(value, type) or not hasattr(type(value), "trainable_variables"):
                 continue
-            held = getattr(value, "variables", ())
-            if any(v is variable or getattr(v, "handle", None) is variable for v in list(held)[:1000]):
-                found.append(Named(name, frame))
-    return found
+            for held in list(getattr(value, "variables", ()))[:1000]:
+                if held is variable or getattr(held, "handle", None) is variable:
+                    yield Named(name, frame), held
+                    break
 
 
 def _key(node: ast.AST) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 import re
 import sys
@@ -10,6 +11,9 @@ from types import CodeType
 _MOST_PLACES = 20_000
 # By the id of a code object, whose hash would read all of it, and an instruction: the object, and its file and line.
 _places: dict[tuple[int, int], tuple[CodeType, tuple[str, int]]] = {}
+_MOST_CODES = 1000
+# By the id of a code object: the object, where the instructions of each line begin, and the lines.
+_lines_by_code: dict[int, tuple[CodeType, list[int], list[int | None]]] = {}
 
 
 def source_line(code: CodeType | None, instruction: int) -> tuple[str, int]:
@@ -26,8 +30,15 @@ def source_line(code: CodeType | None, instruction: int) -> tuple[str, int]:
 
 
 def _line(code: CodeType, instruction: int) -> int:
-    lines = code.co_lines()
-    return next((n for start, end, n in lines if start <= instruction < end and n is not None), code.co_firstlineno)
+    known = _lines_by_code.get(id(code))
+    if known is None or known[0] is not code:
+        if len(_lines_by_code) >= _MOST_CODES:
+            _lines_by_code.clear()
+        rows = list(code.co_lines())
+        known = _lines_by_code[id(code)] = code, [start for start, _, _ in rows], [line for _, _, line in rows]
+    _, starts, lines = known
+    line = lines[bisect.bisect_right(starts, instruction) - 1] if starts else None
+    return code.co_firstlineno if line is None else line
 
 
 def place_text(file: str, line: int) -> str:

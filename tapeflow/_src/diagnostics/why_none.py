@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, ends_at, shown_in_notebooks
-from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_tracked, known, number_of
+from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, is_tracked, known
 from tapeflow._src.diagnostics.program import (
     DERIVATIVES,
     Named,
@@ -15,11 +16,11 @@ from tapeflow._src.diagnostics.program import (
     bound_at,
     differentiates,
     end_of_with,
+    held_as,
     is_direct,
     named_values,
     names_of,
     owners_of,
-    reads_shape,
     user_frames,
     uses_itself,
     uses_name,
@@ -166,7 +167,7 @@ class _Question:
             silent = next((e.step for e in path if e.step.short_name == "custom_gradient"), None)
             if silent is None and self.is_none and path:
                 silent = path[0].step
-            if silent is not None and (self.is_none or self.tape._used_up):
+            if silent is not None and (self.is_none or self.tape._used_up or self._turns_out_none()):
                 return Explanation(
                     "operation without gradient",
                     f"The rule of {silent.short_name} gives no gradient for this input",
@@ -182,10 +183,18 @@ class _Question:
                     None,
                     *source_line(*self.tape._used_up_at()),
                 )
+            if silent is not None and not self.tape._persistent:
+                text = "The target depends on the source through a custom gradient: its rule decides what comes back"
+                return Explanation("connected", text, "Call gradient.", "custom_gradient", *silent.place)
             return Explanation(
                 "connected", "The gradient is not None: the target depends on the source", "Call gradient."
             )
         return self._broken(path, broken[0])
+
+    def _turns_out_none(self) -> bool:
+        """Whether a tape that can be asked again gives None."""
+        with _core.StopRecording(True):
+            return self.tape._persistent and self.tape.gradient(self.target, self.source) is None
 
     def _would_be_watched(self) -> bool:
         variable = isinstance(self.source, _core.Variable) and self.source.trainable
@@ -470,30 +479,19 @@ class _Question:
 
     def _from_shape(self) -> Explanation | None:
         """The target uses a number that is a dimension of the source, which the program read."""
-        dims = list(self.source.shape)
-        size = 1
-        for dim in dims:
-            size *= dim
-        mine = {known(self.start)} if self.start is not None else set()
-        read = [s for s in self.flow.steps if s.event == "shape" and set(s.inputs) <= mine and reads_shape(*s.place)]
-        if not read or self.goal is None:
-            return None
-        sizes = {float(d) for d in [*dims, size]}
-        for origin in self._origins():
-            about, fresh = self.flow.leaves.get(origin, (None, False))
-            made = fresh or origin in self.flow.maker
-            if about and made and about[1] == 1 and number_of(about) in sizes:
-                step = self.flow.maker.get(origin) or self.flow.first_use[origin]
-                before = [s for s in read if s.order < step.order]
-                if before:
-                    return Explanation(
-                        "index or shape",
-                        f"The target uses the shape of {self._name(False)}, not its values",
-                        "A shape has no gradient: use the values themselves.",
-                        "shape",
-                        *before[-1].place,
-                    )
-        return None
+        dims = [float(d) for d in self.source.shape]
+        read = self.flow.read_as_shape(known(self.start), self._origins(), {*dims, math.prod(dims)})
+        return (
+            None
+            if read is None
+            else Explanation(
+                "index or shape",
+                f"The target uses the shape of {self._name(False)}, not its values",
+                "A shape has no gradient: use the values themselves.",
+                "shape",
+                *read.place,
+            )
+        )
 
     def _no_path(self) -> Explanation:
         if isinstance(self.source, _core.Variable) and not is_tracked(self.start):
@@ -586,7 +584,7 @@ class _Question:
         return [v for v in others if known(self.goal) in self.flow.reached(known(self.tape._index_of(v)))]
 
     def _ancestors_by_name(self) -> tuple[str, ...]:
-        return tuple(describe_source(v, self.frames) for v in self._ancestor_variables()[:4])
+        return tuple(describe_source(held_as(v, self.frames), self.frames) for v in self._ancestor_variables()[:4])
 
     def _copied(self) -> Explanation | None:
         """The target uses a copy of the variable, or the variable that the source is a copy of."""

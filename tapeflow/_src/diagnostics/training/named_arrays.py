@@ -24,6 +24,7 @@ class NamedArrays:
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], Held] = {}
+        self._ids: dict[tuple[str, str], int] = {}  # of the objects that were looked at
 
     def see(self, frames: list[FrameType]) -> None:
         """Looks at the locals of the program's frames, and at the globals of their files."""
@@ -31,8 +32,9 @@ class NamedArrays:
             file = frame.f_code.co_filename
             for scope in (frame.f_globals, frame.f_locals):
                 for name, value in list(scope.items()):
-                    if not name.startswith("__"):
+                    if not name.startswith("__") and self._ids.get((file, name)) != id(value):
                         self._held[file, name] = _held(value)
+                        self._ids[file, name] = id(value)
 
     def of(self, file: str) -> dict[str, Held]:
         """The names of one file."""

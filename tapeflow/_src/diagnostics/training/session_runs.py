@@ -40,7 +40,7 @@ class SessionRuns:
         if len(targets) != 1 or targets[0].shape.rank != 0 or not pairs or not getattr(graph, "graph_mode", False):
             return []
         error = is_error(flow, tape._index_of(targets[0]))
-        step = GraphStep(place, targets[0], pairs, tape, flow, error, frames)
+        step = GraphStep(place, targets[0], pairs, tape, flow, error, list(frames))
         self._steps.setdefault(id(graph), []).append(step)
         return pairs
 
