@@ -27,6 +27,7 @@ _SIZE_LIMIT = 1_000_000  # bytes
 # Findings, variables and lines of one file that are shown: the most that keep the page below its limit.
 _MOST_SHOWN = ((400, 1000, 1500), (150, 300, 1500), (60, 100, 400), (20, 30, 100))
 _SEVERITIES = ("severe", "warning", "hint")
+_FIGURES = ("Forward", "Backward", "Kept", "Largest gradient")  # beside the lines of the program
 
 
 def html(report: Report) -> str:
@@ -88,9 +89,11 @@ def _verdict(report: Report) -> str:
     counts = {s: sum(f.get("severity") == s for f in findings) for s in _SEVERITIES}
     said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count) or "no findings"
     steps = report.get("steps", ())
-    watched = f", {len(steps)} steps watched" if steps else ""
+    calls = max(report.get("gradient_calls", 0), len(steps))
+    watched = f", {calls} gradient calls, {len(steps)} steps measured" if steps else ""
+    worst = " severe" if counts["severe"] else ""
     return (
-        f'<p class="verdict {escape(verdict)}"><strong>{escape(verdict)}</strong> '
+        f'<p class="verdict {escape(verdict)}{worst}"><strong>{escape(verdict)}</strong> '
         f"<span>{escape(str(report.get('program', '')))}: {said}{watched}</span></p>"
     )
 
@@ -240,15 +243,18 @@ def _listing(file: str, lines: list[str], facts: Mapping[Any, Any], marks: Mappi
             bytes_text(row["bytes_kept"]) if row.get("bytes_kept") else "-",
             number_text(row.get("largest_gradient")),
         )
-        columns = "".join(f'<td class="figure">{"" if not row or cell == "-" else cell}</td>' for cell in cells)
+        columns = "".join(
+            f'<td class="figure" data-label="{name.split()[0].lower()}">{"" if not row or cell == "-" else cell}</td>'
+            for name, cell in zip(_FIGURES, cells)
+        )
         guilty = ' class="guilty"' if found else ""
         rows.append(
             f'<tr id="{_anchor(file, number)}"{guilty}><td>{links}</td><td class="number">{number}</td>'
             f'{columns}<td class="code"><code>{escape(line)}</code></td></tr>'
         )
     # The figures come before the text, whose lines may be wider than the page.
-    heads = ("Marks", "Line", "Forward", "Backward", "Kept", "Largest gradient", "Program")
-    head = "".join(f'<th scope="col"{" class=figure" if name in heads[2:6] else ""}>{name}</th>' for name in heads)
+    heads = ("Marks", "Line", *_FIGURES, "Program")
+    head = "".join(f'<th scope="col"{" class=figure" if name in _FIGURES else ""}>{name}</th>' for name in heads)
     return (
         f"<h3>{escape(short_file(file))}</h3>"
         f'<div class="wide"><table class="listing"><thead><tr>{head}</tr></thead>'
