@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -181,3 +182,19 @@ def test_buckets_of_an_endless_dataset_are_endless():
     one = tf.data.Dataset.from_tensors([1])
     assert buckets(one.repeat()) == tf.data.INFINITE_CARDINALITY
     assert buckets(one) == tf.data.UNKNOWN_CARDINALITY
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_damaged_compressed_files_are_named(compression, tmp_path):
+    path = str(tmp_path / "packed.tfrecord")
+    with tf.io.TFRecordWriter(path, compression) as writer:
+        for number in range(50):
+            writer.write(bytes([number]) * number)
+    content = Path(path).read_bytes()
+    for damaged in (content[:-9], content[:20] + b"\xff" * 8 + content[28:], b"no packed file"):
+        Path(path).write_bytes(damaged)
+        with pytest.raises(tf.errors.DataLossError, match=r"packed\.tfrecord"):
+            list(tf.data.TFRecordDataset(path, compression_type=compression))
+        if damaged != content[:-9]:  # the end of a stream is not checked where records are read one by one
+            with pytest.raises(tf.errors.DataLossError, match=r"packed\.tfrecord"):
+                list(tf.compat.v1.io.tf_record_iterator(path, compression))

@@ -20,7 +20,7 @@ from tapeflow._src.io.records import records_in
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import string
-from tapeflow._src.types.errors import InvalidArgumentError, NotFoundError
+from tapeflow._src.types.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 
@@ -43,17 +43,25 @@ def matching_files(pattern: Any) -> list[str]:
     return found
 
 
-def opened_file(name: str, compression: str | None) -> BinaryIO:
-    """The file, unpacked if it is packed."""
+@contextmanager
+def opened_file(name: str, compression: str | None) -> Iterator[BinaryIO]:
+    """The file, unpacked if it is packed; what is no packed file gives DataLossError."""
     try:
-        if compression == "GZIP":
-            return gzip.open(name, "rb")  # type: ignore[return-value]
-        if compression == "ZLIB":
-            with open(name, "rb") as packed:
-                return io.BytesIO(zlib.decompress(packed.read()))
-        return open(name, "rb")
+        with _opened(name, compression) as file:
+            yield file
     except FileNotFoundError:
         raise NotFoundError.of(f"{name}; No such file or directory") from None
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise DataLossError.of(f"{name}; the compressed file ({compression}) is damaged: {error}") from None
+
+
+def _opened(name: str, compression: str | None) -> BinaryIO:
+    if compression == "GZIP":
+        return gzip.open(name, "rb")  # type: ignore[return-value]
+    if compression == "ZLIB":
+        with open(name, "rb") as packed:
+            return io.BytesIO(zlib.decompress(packed.read()))
+    return open(name, "rb")
 
 
 @contextmanager
@@ -129,7 +137,12 @@ def text_lines(filenames: Any, compression: Any) -> Pipe:
 
 def records(filenames: Any, compression: Any) -> Pipe:
     """The records of TFRecord files."""
-    return FromFiles(filenames, compression, lambda file, iteration: records_in(file.read), "TFRecordDatasetV2")
+
+    def read(file: BinaryIO, iteration: Iteration) -> Iterator[bytes]:
+        name = getattr(file, "name", None)
+        return records_in(file.read, "" if name is None else f" in {name}")
+
+    return FromFiles(filenames, compression, read, "TFRecordDatasetV2")
 
 
 def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compression: Any) -> Pipe:

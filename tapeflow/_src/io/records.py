@@ -169,7 +169,10 @@ def read_records(path: Any, compression: Any = None) -> Iterator[bytes]:
     """The records of a file; DataLossError where a checksum is wrong or the end is missing."""
     name = file_name(path)
     with file_errors(name), open(name, "rb") as file:
-        yield from records_in(_Reader(file, _compression(compression)).take, f" in {name}")
+        try:
+            yield from records_in(_Reader(file, _compression(compression)).take, f" in {name}")
+        except zlib.error as error:
+            raise DataLossError.of(f"{name}; the compressed file is damaged: {error}") from None
 
 
 _PIECE = 1 << 26
