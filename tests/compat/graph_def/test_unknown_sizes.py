@@ -38,6 +38,7 @@ DIFFERENTIABLE = {
     "rfft2d": (lambda x: tf.signal.rfft2d(x), MATRICES),
     "complex product": (lambda x: tf.linalg.matmul(complex_of(x), complex_of(x), adjoint_b=True), MATRICES),
     "sobel": (tf.image.sobel_edges, IMAGES),
+    "repeat": (lambda x: tf.repeat(x, tf.range(tf.shape(x)[0]) + 1, 0) * x[1], LOGITS),
     "standardized": (tf.image.per_image_standardization, IMAGES),
     "similarity": (lambda x: tf.image.ssim(x, x[:, ::-1], 1.0, filter_size=3), IMAGES),
     "scales": (

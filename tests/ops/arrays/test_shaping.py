@@ -208,3 +208,16 @@ def test_the_gradient_of_mirrored_integers():
 def test_shapes_that_roll_refuses(arguments, message):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         tf.roll(*arguments)
+
+
+@pytest.mark.parametrize("repeats", [[1, 0, 2], [2], [0, 0, 0]])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_repeats_that_the_running_graph_knows(repeats, axis):
+    x = tf.constant(np.arange(9.0).reshape(3, 3))
+    signature = [tf.TensorSpec([None, None], tf.float64), tf.TensorSpec([None], tf.int64)]
+    function = tf.function(lambda x, repeats: tf.repeat(x, repeats, axis), input_signature=signature)
+    np.testing.assert_array_equal(function(x, repeats), np.repeat(x, repeats, axis))
+    nodes = function.get_concrete_function().graph.as_graph_def().node
+    assert "Composition" not in {node.op for node in nodes}  # no Python runs with it
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
+        function(x, [1, 2])

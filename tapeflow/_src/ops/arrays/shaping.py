@@ -189,6 +189,17 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     return _core.convert_to_tensor([int(d) for d in dims], x.dtype, None, "broadcast_dynamic_shape")
 
 
+def _repeat_each(x: Any, repeats: Any, axis: int) -> Tensor:
+    """The slices as often as a vector says that is known when the graph runs. A slice has so many ends before it as
+    there are slices in front of it."""
+    if not repeats.dtype.is_integer:
+        raise TypeError(f"repeat: Argument `repeats` must be of type integer; got dtype {repeats.dtype.name}")
+    counts = primitives.Maximum(primitives.BroadcastTo(cast(repeats, int32), [dynamic_dims(x)[axis]]), 0)
+    ends, total = primitives.Cumsum(counts, 0, False, False), primitives.Sum(counts)
+    ends_by_place = primitives.UnsortedSegmentSum(counts * 0 + 1, ends, total + 1)
+    return take(x, primitives.Cumsum(ends_by_place, 0, False, False)[:-1], axis)
+
+
 @public("repeat")
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Each element (slice along `axis`) `repeats` times; the tensor is flattened if `axis` is None.
@@ -216,6 +227,8 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         wide = [*dims[: axis + 1], repeats, *dims[axis + 1 :]]
         dims[axis] *= repeats
         return primitives.Reshape(primitives.BroadcastTo(primitives.ExpandDims(x, axis + 1), wide), dims)
+    if _core.is_symbolic(repeats) and repeats.shape.rank == 1 and x.shape.rank is not None:
+        return _repeat_each(x, repeats, whole(axis) % x.shape.rank)
     open_count = _core.is_symbolic(repeats) and repeats.shape.rank == 0
     counts = np.zeros([1], np.int64) if open_count else np.asarray(repeats)
     if counts.size and counts.dtype.kind not in "iub":
