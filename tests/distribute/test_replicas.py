@@ -210,6 +210,28 @@ def test_a_loaded_function_reads_the_copy_of_its_replica(pair, tmp_path):
         assert parts(y) == [9.0, 36.0] and parts(gradient) == [18.0, 36.0]
 
 
+def test_variables_of_replicas_are_saved_with_how_they_are_merged(pair, tmp_path):
+    class Counter(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.count = tf.Variable(
+                0.0, synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM
+            )
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+        def __call__(self, x):
+            return self.count.assign_add(x)  # traced for the file, outside of replicas
+
+    with pair.scope():
+        counter = Counter()
+    tf.saved_model.save(counter, str(tmp_path))
+    assert float(tf.saved_model.load(str(tmp_path))(3.0)) == 3.0
+    with pair.scope():
+        loaded = tf.saved_model.load(str(tmp_path))
+    pair.run(lambda: loaded(number() + 1.0))
+    assert parts(loaded.count) == [1.0, 2.0] and float(loaded.count.read_value()) == 3.0
+
+
 def test_what_only_replicas_have_called_is_saved(pair, tmp_path):
     with pair.scope():
         module = tf.Module()

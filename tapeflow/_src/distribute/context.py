@@ -122,6 +122,7 @@ class _Places(local):
     def __init__(self) -> None:
         self.stack: list[tuple[Any, ReplicaContext | None]] = []
         self.updating = 0  # how many `Strategy.extended.update` surround the caller
+        self.exporting = 0  # how many `exporting` surround the caller
 
 
 _places = _Places()
@@ -173,6 +174,21 @@ class updating:  # noqa: N801  a context manager
 def is_updating() -> bool:
     """Whether the caller is inside of `Strategy.extended.update`."""
     return _places.updating > 0
+
+
+class exporting:  # noqa: N801  a context manager
+    """A block that traces functions for a file: variables stand for their first copies, as one process will have."""
+
+    def __enter__(self) -> None:
+        _places.exporting += 1
+
+    def __exit__(self, *exception: object) -> None:
+        _places.exporting -= 1
+
+
+def is_exporting() -> bool:
+    """Whether the caller is traced for a file."""
+    return _places.exporting > 0
 
 
 @public("distribute.get_strategy")

@@ -186,7 +186,10 @@ class SyncOnReadVariable(DistributedVariable, Trackable):
         return variables.Variable
 
     def _replica(self) -> Any:
-        """The replica of this variable's strategy that asks; None outside of its replicas."""
+        """The replica of this variable's strategy that asks; None outside of its replicas. A graph for a file is that
+        of the first one."""
+        if context.is_exporting():
+            return self._distribute_strategy._contexts[0]
         replica = context.get_replica_context()
         return replica if replica is not None and replica.strategy is self._distribute_strategy else None
 

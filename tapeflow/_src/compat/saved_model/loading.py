@@ -20,6 +20,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, decode_graph, variable_of
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.enums import VariableAggregationV2, VariableSynchronization
 from tapeflow._src.types.errors import DataLossError
 from tapeflow._src.types.trackable import AutoTrackable, Trackable
 from tapeflow._src.variables import Variable
@@ -218,7 +219,15 @@ class Loader:
         value = self._value(number, node)
         before = _core.swap_stage(self._graph)  # a variable of a graph of TensorFlow 1 belongs to its sessions
         try:
-            return Variable(value, trainable=saved.trainable, name=saved.name or "Variable", dtype=dtype, shape=shape)
+            return Variable(
+                value,
+                trainable=saved.trainable,
+                name=saved.name or "Variable",
+                dtype=dtype,
+                shape=shape,
+                synchronization=VariableSynchronization(saved.synchronization),
+                aggregation=VariableAggregationV2(saved.aggregation),
+            )
         finally:
             _core.swap_stage(before)
 

@@ -17,6 +17,7 @@ from tapeflow._src.ops.lookup.tables import LookupInterface
 from tapeflow._src.train.checkpoint.object_graph import children_of, is_trackable, slots_of, variable_of
 from tapeflow._src.types.identity import ObjectIdentityDictionary
 from tapeflow._src.types.trackable import Trackable
+from tapeflow._src.variables import Variable
 
 # Keras makes these anew.
 _OF_TRAINING = frozenset({"train_function", "train_tf_function", "test_function", "predict_function"})
@@ -128,11 +129,12 @@ def _identity(thing: Any) -> Any:
 
 def described(thing: Any, node: Any) -> None:
     """Says in a node what kind of object it is; functions, tables and assets are described where they are written."""
-    if isinstance(thing, _core.Variable):
+    if isinstance(thing, Variable):
         saved = node.variable
         saved.dtype = thing.dtype.as_datatype_enum
         saved.shape.CopyFrom(shape_message(thing.shape))
         saved.trainable = bool(thing.trainable)
+        saved.synchronization, saved.aggregation = thing.synchronization.value, thing.aggregation.value
         saved.name = thing.name.removesuffix(":0")
         return
     registered = revived_types.describe(thing)

@@ -13,7 +13,7 @@ from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_me
 from tapeflow._src.compat.saved_model.objects import ObjectList
 from tapeflow._src.compat.saved_model.saving import SavedModelWriter
 from tapeflow._src.compat.saved_model.v1_models import V1Loader
-from tapeflow._src.distribute.context import updating
+from tapeflow._src.distribute.context import exporting, updating
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.namespace import public
@@ -159,12 +159,13 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
         )
     if signatures is not None and not isinstance(signatures, Mapping):
         signatures = {DEFAULT_SIGNATURE: signatures}
-    named = {name: _concrete(name, function) for name, function in (signatures or {}).items()}
-    objects = ObjectList(obj)
-    if _trace_functions(objects):  # which may have made variables
-        objects = ObjectList(obj, objects.cache)
-    if signatures is None:
-        named = {name: _concrete(name, function) for name, function in _default_signatures(objects).items()}
+    with exporting():
+        named = {name: _concrete(name, function) for name, function in (signatures or {}).items()}
+        objects = ObjectList(obj)
+        if _trace_functions(objects):  # which may have made variables
+            objects = ObjectList(obj, objects.cache)
+        if signatures is None:
+            named = {name: _concrete(name, function) for name, function in _default_signatures(objects).items()}
     gradients = options is None or options.experimental_custom_gradients
     SavedModelWriter(objects, named, gradients).write(os.fspath(export_dir))
     return objects
