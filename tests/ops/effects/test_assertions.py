@@ -1,5 +1,6 @@
 """Assertions: their classes and the words people match on; printing; raw operations by keyword."""
 
+import logging
 import sys
 
 import numpy as np
@@ -123,3 +124,21 @@ def test_an_object_that_becomes_a_tensor_of_the_graph():
         session.run(tf.compat.v1.debugging.assert_positive(Later(lambda: 1.0 + x)))
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(tf.compat.v1.debugging.assert_positive(Later(lambda: 1.0 - x)))
+
+
+@pytest.mark.parametrize(("level", "name"), [(logging.INFO, "INFO"), (0, "INFO"), (-1, "WARNING"), (-2, "ERROR")])
+def test_levels_of_logging_are_streams(level, name):
+    records = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    logger, before = tf.get_logger(), tf.get_logger().level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        tf.print("text", output_stream=level)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    assert [(record.levelname, record.getMessage()) for record in records] == [(name, "text")]
+    with pytest.raises(ValueError, match="Unknown output stream"):
+        tf.print("text", output_stream=7)

@@ -21,6 +21,8 @@ _LEVELS = {
     "log(warning)": logging.WARNING,
     "log(error)": logging.ERROR,
 }
+_LEVEL_BY_NUMBER = {n: n for n in (logging.INFO, logging.WARNING, logging.ERROR)}
+_LEVEL_BY_NUMBER |= {0: logging.INFO, -1: logging.WARNING, -2: logging.ERROR}  # absl's numbers
 
 _MOST_CHARACTERS = 1 << 20  # of a number; a float64 has at most 1,100
 
@@ -121,8 +123,9 @@ def ragged_text(value: Any, summarize: int) -> str:
 def print_(*inputs: Any, **kwargs: Any) -> None:
     """Prints its arguments, tensors by their elements, to standard error or to `output_stream`.
 
-    `output_stream` is `sys.stderr`, `sys.stdout`, a logging function of `tf.get_logger()` such as `logging.info`, or
-    "file://path", to which the text is appended. Of a long dimension the first and last `summarize` elements are shown.
+    `output_stream` is `sys.stderr`, `sys.stdout`, a logging function or level such as `logging.info` or `logging.INFO`
+    (of `logging`, `tf.compat.v1.logging` or absl), or "file://path", to which the text is appended. Of a long dimension
+    the first and last `summarize` elements are shown.
 
     Args:
         inputs: What to print: tensors, numbers, strings or structures of them.
@@ -157,7 +160,9 @@ def print_(*inputs: Any, **kwargs: Any) -> None:
         stream = {"stdout": sys.stdout, "stderr": sys.stderr}.get(stream)
         if stream is None:
             raise ValueError("Unknown output stream, or logging level. Use sys.stdout, sys.stderr or 'file://...'.")
-    if hasattr(stream, "write"):
+    if isinstance(stream, int) and stream in _LEVEL_BY_NUMBER:
+        get_logger().log(_LEVEL_BY_NUMBER[stream], text)
+    elif hasattr(stream, "write"):
         stream.write(text + end)
         stream.flush()
     elif callable(stream):
