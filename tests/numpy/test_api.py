@@ -284,3 +284,16 @@ def test_reshape_in_the_order_of_fortran():
 
 def test_complex_numbers_are_close():
     np.testing.assert_array_equal(tnp.isclose([1 + 1j, 1j], [1.0, 1j + 1e-9]), [False, True])
+
+
+def test_size_of_what_only_running_tells():
+    @tf.function(input_signature=[tf.TensorSpec([None, 2])])
+    def count(x):
+        return tf.experimental.numpy.size(x)
+
+    assert count(np.ones([3, 2], np.float32)).numpy() == 6
+
+
+def test_promoted_types_are_those_of_numpy():
+    assert tf.experimental.numpy.promote_types(np.int8, tf.uint8) == np.dtype("int16")
+    assert isinstance(tf.experimental.numpy.promote_types("int32", np.float32), np.dtype)

@@ -108,12 +108,12 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 @public("experimental.numpy.promote_types")
 def promote_types(type1: Any, type2: Any) -> Any:
-    """The smallest dtype that holds both.
+    """The smallest dtype that holds both, as NumPy's.
 
-    >>> tf.experimental.numpy.promote_types(tf.int32, tf.float32) == tf.float64
-    True
+    >>> tf.experimental.numpy.promote_types(tf.int32, tf.float32)
+    dtype('float64')
     """
-    return result_type(as_dtype(type1), as_dtype(type2))
+    return np.dtype(result_type(as_dtype(type1), as_dtype(type2)).as_numpy_dtype)
 
 
 def as_bool(x: Any) -> Tensor:

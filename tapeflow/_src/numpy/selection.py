@@ -11,7 +11,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, axis_in_rank, boolean, document, promoted, tensor_of
 from tapeflow._src.numpy.shaping import atleast_1d, moveaxis
-from tapeflow._src.ops.arrays import indexing, sorting, splitting
+from tapeflow._src.ops.arrays import indexing, shaping, sorting, splitting
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.types.dtypes import int64
 
@@ -135,4 +135,6 @@ def size(x: Any, axis: int | None = None) -> Any:
     """
     if axis is not None:
         raise NotImplementedError("size: the argument `axis` does not exist here.")
-    return tensor_of(x).shape.num_elements()
+    x = tensor_of(x)
+    known = x.shape.num_elements()
+    return shaping.size(x) if known is None else known
