@@ -258,6 +258,7 @@ class Doctor:
         if self._full:
             self._costs.end_step()
         inner = bool(_core.is_recording())
+        self._keras.see_gradient(sources, inner)
         self._guard(self._look_at_gradient, tape, targets, sources, gradients, inner or self._had_inner)
         self._had_inner = inner
         if missing := [number for number, gradient in enumerate(gradients) if gradient is None]:

@@ -13,6 +13,7 @@ from tapeflow._src.diagnostics.finding import Finding, source_text
 from tapeflow._src.diagnostics.program import loss_line, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.assignments import Assignments
+from tapeflow._src.diagnostics.variable_names import variable_behind
 
 _LOSSES = ("categorical_crossentropy", "sparse_categorical_crossentropy", "binary_crossentropy")
 
@@ -135,7 +136,7 @@ class KerasWatch:
             if not training and getattr(layer, "rate", True) and layer.trainable and _core.is_recording():
                 place = _forgotten_at()
                 if place is not None:
-                    self._idle.setdefault(place[0], (name, place[1]))
+                    self._open.setdefault(place[0], (name, place[1]))
             if name == "Dropout":
                 return original(layer, inputs, training=training)
             return original(layer, inputs, training=training, **kwargs)
@@ -143,9 +144,19 @@ class KerasWatch:
         return call
 
     _idle: dict[tuple[str, int], tuple[str, bool]] = {}  # noqa: RUF012  (replaced by each doctor)
+    _open: dict[tuple[str, int], tuple[str, bool]] = {}  # noqa: RUF012  (calls that no gradient was asked for yet)
 
     def begin(self) -> None:
-        self._idle = {}
+        self._idle, self._open = {}, {}
+
+    def see_gradient(self, sources: list[Any], inner: bool) -> None:
+        """A call of gradient. One by inputs alone, as for a saliency map, is no training step."""
+        if not self._open:
+            return
+        if any(isinstance(v := variable_behind(s), _core.Variable) and v.trainable for s in sources):
+            self._idle |= self._open
+        if not inner:
+            self._open = {}
 
     def idle_layers(self) -> list[Finding]:
         """Layers that ran without training=True while gradients were recorded, and the line of the call."""
