@@ -50,6 +50,11 @@ COMPOSITIONS = {
     "ctc first": (ctc(0, [[1, 1, 2], [3, 1, 0]]), LOGITS),
     "ctc middle": (ctc(2, [[1, 1, 3], [3, 1, 0]]), LOGITS),
     "ctc impossible": (lambda x: tf.nn.ctc_loss([[1, 1, 2]] * 2, x, [3, 2], [2, 5], blank_index=0), LOGITS),
+    "argmax of a pool": (lambda x: tf.nn.max_pool_with_argmax(x, 3, 2, "SAME")[0], IMAGES),
+    "argmax of a batch": (
+        lambda x: tf.nn.max_pool_with_argmax(x, 2, 1, "VALID", include_batch_in_index=True)[0],
+        IMAGES,
+    ),
     "dilated": (
         lambda x: tf.nn.depthwise_conv2d(x, tf.ones([3, 3, 3, 2]) * [[1.0, 2.0]], [1] * 4, "SAME", None, [2, 3]),
         IMAGES,

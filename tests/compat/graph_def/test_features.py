@@ -124,6 +124,7 @@ CASES = {
         NUMBERS,
         tf.constant([0, 2, 2, 5]),
     ),
+    "difference": (lambda x: tf.raw_ops.ListDiff(x=x, y=[2]), NUMBERS, tf.constant([0, 2, 2, 5])),
     "classes": (lambda s: tf.random.stateless_categorical([[0.0, 1.0]], 6, s), SEED, tf.constant([1, 2])),
     "counts": (lambda s: tf.random.stateless_binomial([4], s, 10.0, 0.3), SEED, tf.constant([1, 2])),
     "events": (lambda s: tf.random.stateless_poisson([4], s, 3.0), SEED, tf.constant([1, 2])),

@@ -1,5 +1,7 @@
 """Saved models: objects with their functions come back."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -502,3 +504,12 @@ def test_calls_of_signatures_say_their_shapes(tmp_path):
     calls = [node for node in nodes if node.op == "StatefulPartitionedCall"]
     shapes = [[d.size for d in call.attr["_output_shapes"].list.shape[0].dim] for call in calls]
     assert shapes == [[-1, 3], [-1, 3]]
+
+
+def test_fields_of_a_named_tuple_name_the_results_of_a_signature(tmp_path):
+    pair = collections.namedtuple("Pair", ["total", "mean"])
+    module = tf.Module()
+    module.f = tf.function(lambda x: pair(tf.reduce_sum(x), tf.reduce_mean(x)), input_signature=[tf.TensorSpec([None])])
+    tf.saved_model.save(module, tmp_path)
+    found = tf.saved_model.load(tmp_path).signatures["serving_default"](x=tf.constant([1.0, 3.0]))
+    assert {name: float(value) for name, value in found.items()} == {"total": 4.0, "mean": 2.0}

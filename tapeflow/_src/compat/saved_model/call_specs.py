@@ -40,6 +40,8 @@ def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, Signatu
     result = concrete.traced_result
     if isinstance(result, dict):
         named = dict(result)
+    elif hasattr(result, "_asdict"):
+        named = result._asdict()
     else:
         parts = list(result) if isinstance(result, list | tuple) else [] if result is None else [result]
         named = {f"output_{i}": part for i, part in enumerate(parts)}

@@ -97,6 +97,42 @@ def _gather_nd(n: ExportedNode) -> Any:
     return n.e.one("GatherNd", n[0], indices, bad_indices_policy=n.param(1) or "")
 
 
+# ---- pools with the places of their maxima
+
+
+def _places_in_batch(argmax: Any, sizes: Any, has_batch: bool) -> Any:
+    """Places that are counted in each image, counted in the whole batch."""
+    if has_batch:
+        return argmax
+    image = primitives.Prod(cast(sizes[1:], "int64"), 0)
+    first = cast(constants.range(sizes[0]), "int64") * image
+    return cast(argmax, "int64") + primitives.Reshape(first, [-1] + [1] * (argmax.shape.rank - 1))
+
+
+@writes("MaxPoolGradWithArgmax")
+def _argmax_gradient(n: ExportedNode) -> Any:
+    """TensorFlow's operation of this name has no derivative."""
+    has_batch = bool(n.param(5))
+
+    def run(dy: Any, argmax: Any, sizes: Any) -> Any:
+        places = primitives.Reshape(_places_in_batch(argmax, sizes, has_batch), [-1])
+        found = primitives.UnsortedSegmentSum(primitives.Reshape(dy, [-1]), places, primitives.Prod(sizes, 0))
+        return primitives.Reshape(found, sizes)
+
+    return inlined(n, run, [n[0], n[1], _as_int32(n, n.tensor(6))])
+
+
+@writes("MaxPoolGradGradWithArgmax")
+def _argmax_pick(n: ExportedNode) -> Any:
+    has_batch = bool(n.param(5))
+
+    def run(v: Any, argmax: Any) -> Any:
+        places = _places_in_batch(argmax, shape(v), has_batch)
+        return primitives.GatherV2(primitives.Reshape(v, [-1]), places, 0, 0)
+
+    return inlined(n, run, [n[0], n[1]])
+
+
 # ---- matrices
 
 

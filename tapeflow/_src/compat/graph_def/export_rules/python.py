@@ -97,7 +97,7 @@ def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
 # Raw operations whose function is one host call: its outputs are those of the operation.
 _DIRECT = frozenset(
     ("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeEncode", "StringNGrams", "SparseCross", "DecodeCSV")
-    + ("DecodeImage", "DecodeJpeg")
+    + ("DecodeImage", "DecodeJpeg", "ListDiff", "RaggedCross", "Mfcc")
 )
 Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
 
