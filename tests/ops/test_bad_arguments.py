@@ -20,6 +20,7 @@ REFUSED = {
     "more coefficients than filters": lambda: tf.raw_ops.Mfcc(
         spectrogram=tf.ones([1, 2, 9]), sample_rate=8000, filterbank_channel_count=4
     ),
+    "an image without columns, resized": lambda: tf.image.resize_with_pad(tf.zeros([2, 3, 0, 1]), 4, 4),
     "dct of nothing": lambda: tf.signal.dct(tf.zeros([2, 0])),
     "dimension of a dtype": lambda: tf.compat.dimension_at_index(tf.float32, 0),
     "error class of an unknown code": lambda: tf.compat.v1.errors.exception_type_from_error_code(10**9),

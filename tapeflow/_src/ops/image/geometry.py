@@ -270,6 +270,8 @@ def resize_into_padding(image: Any, target_height: Any, target_width: Any, resiz
     rows, columns = _extent(image)
     if any(_core.is_symbolic(size) for size in (rows, columns, height, width)):
         return _resize_into_unknown(image, height, width, resized)
+    if 0 in image.shape.as_list()[-3:]:
+        raise ValueError(f"resize_with_pad: inner 3 dims of 'image.shape' must be > 0: {image.shape}")
     ratio = max(columns / width, rows / height)
     new_height, new_width = math.floor(rows / ratio), math.floor(columns / ratio)
     top, left = (
