@@ -50,19 +50,22 @@ inline void copy_rows(DType d, const void* x, int64_t from_step, void* y, int64_
 }
 
 // Writes `value` n times. The library writes long runs with the widest registers that the machine has: of equal bytes,
-// as zeros are, or as copies of the first page.
+// as zeros are, or as copies of what is written already, at most of the first page.
 template <class T> void fill_elements(T* to, int64_t n, const T& value) {
-  constexpr int64_t page = 4096 / int64_t(sizeof(T));
+  constexpr int64_t page = 4096 / int64_t(sizeof(T)), line = 256 / int64_t(sizeof(T));
   if constexpr (std::is_trivially_copyable_v<T>) {
-    if (n >= 4 * page) {
-      unsigned char bytes[sizeof(T)];
-      std::memcpy(bytes, &value, sizeof value);
-      if (std::all_of(bytes, bytes + sizeof value, [&](unsigned char byte) { return byte == bytes[0]; })) {
-        std::memset(static_cast<void*>(to), bytes[0], size_t(n) * sizeof(T));
-        return;
+    unsigned char bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof value);
+    if (n >= 4 * page && std::all_of(bytes, bytes + sizeof value, [&](auto byte) { return byte == bytes[0]; })) {
+      std::memset(static_cast<void*>(to), bytes[0], size_t(n) * sizeof(T));
+      return;
+    }
+    if (n >= 2 * line) {
+      std::fill_n(to, line, value);
+      for (int64_t at = line, part; at < n; at += part) {
+        part = std::min({at, page, n - at});
+        std::memcpy(static_cast<void*>(to + at), to, size_t(part) * sizeof(T));
       }
-      std::fill_n(to, page, value);
-      for (int64_t at = page; at < n; at += page) std::memcpy(to + at, to, size_t(std::min(page, n - at)) * sizeof(T));
       return;
     }
   }
@@ -146,7 +149,9 @@ template <class T> void gather_strided(const T* x, T* y, const Shape& shape, con
                    int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
                    const T* from = x + start + r0 * row_step;
                    T* to = y + (p * rows + r0) * columns;
-                   if (row_step == 1 && column_step != 1) {
+                   if (column_step == 0) {
+                     for (int64_t r = 0; r < height; ++r) fill_elements(to + r * columns, columns, from[r * row_step]);
+                   } else if (row_step == 1 && column_step != 1) {
                      for (int64_t c = 0; c < columns; c += kBlock)
                        transpose_block(from + c * column_step, column_step, to + c, columns, height,
                                        std::min(kBlock, columns - c));

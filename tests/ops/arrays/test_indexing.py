@@ -33,6 +33,32 @@ def test_mirror_pad_gradient_is_dense():
         assert float(tf.reduce_sum(dx)) == 7.0
 
 
+@pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
+@pytest.mark.parametrize(
+    ("shape", "pairs"),
+    [
+        ((70, 80), [[2, 3], [0, 5]]),
+        ((5, 30, 40, 3), [[0, 0], [3, 3], [0, 2], [2, 0]]),
+        ((80, 60), [[79, 0], [1, 59]]),
+        ((5000,), [[10, 4999]]),
+    ],
+)
+def test_mirror_pad_of_large_tensors(mode, shape, pairs):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    np.testing.assert_array_equal(tf.pad(x, pairs, mode), np.pad(x, pairs, mode.lower()))
+    (dx,) = gradient(lambda x: tf.pad(x, pairs, mode), x)
+    places = np.pad(np.arange(x.size).reshape(shape), pairs, mode.lower())
+    np.testing.assert_array_equal(dx, np.bincount(places.ravel(), minlength=x.size).reshape(shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex128, np.bool_])
+@pytest.mark.parametrize("length", [1, 31, 130, 1000, 5000])
+def test_columns_are_repeated(length, dtype):
+    x = (np.random.default_rng(length).standard_normal((7, 1)) > 0.3).astype(dtype) * dtype(3)
+    np.testing.assert_array_equal(tf.broadcast_to(x, [7, length]), np.broadcast_to(x, [7, length]))
+    np.testing.assert_array_equal(tf.broadcast_to(x.T[:, :, None], [2, 7, length])[1], np.broadcast_to(x, [7, length]))
+
+
 def test_transpose_conjugates():
     x = tf.constant([[1 + 2j, 3j]])
     np.testing.assert_array_equal(tf.transpose(x, conjugate=True), np.conj(x.numpy()).T)

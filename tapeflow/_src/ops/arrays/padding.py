@@ -85,12 +85,28 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
                 "pad: paddings must be non-negative and no greater than the dimension size: "
                 f"{before}, {after} greater than {None if length is None else length - edge}",
             )
-        if before or after:
+        if (before or after) and (x.shape.num_elements() or 0) >= _WORTH_SLICING:
+            front = _reversed_slice(x, axis, before - 1 + edge, before)
+            back = _reversed_slice(x, axis, x.shape[axis] - 1 - edge, after)
+            x = primitives.ConcatV2([*front, x, *back], axis)
+        elif before or after:
             places = (_reflected if length is not None else _staged_reflected)(
                 primitives.Shape(x, int64)[axis] if length is None else length, before, after, edge
             )
             x = take(x, places, axis)
     return x
+
+
+_WORTH_SLICING = 4096  # elements: fewer are looked up faster than cut and joined
+
+
+def _reversed_slice(x: Any, axis: int, first: int, count: int) -> list[Any]:
+    """`count` positions of an axis from `first` on, backwards, in a list, which is empty if there are none."""
+    if count == 0:
+        return []
+    begin, step, counts = [0] * x.ndim, [1] * x.ndim, x.shape.as_list()
+    begin[axis], step[axis], counts[axis] = first, -1, count
+    return [primitives.StridedSlice(x, begin, step, counts)]
 
 
 @lru_cache(64)
