@@ -96,6 +96,7 @@ class BatchedRun {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       if (!needs_.nodes[i]) continue;
+      RunFor traced(node.op, node.location, thread_locals.origin && thread_locals.origin->backward);
       if (!cut_inputs_.empty() && !cut_inputs_[i].empty())
         run_on_rows(node, cut_inputs_[i]);
       else

@@ -222,3 +222,14 @@ def test_assignment_to_positions():
         y = tf.reduce_sum(state)
     answer = tape.explain(y, x)
     assert (answer.cause, answer.line) == ("assign", line)
+
+
+def test_a_line_inside_a_vectorised_map():
+    def quantise(x):
+        return tf.math.rint(x * 4.0) / 4.0
+
+    x = tf.Variable([0.2, 0.7])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.vectorized_map(quantise, x))
+    answer = tape.explain(y, x)
+    assert (answer.operation, answer.line) == ("rint", quantise.__code__.co_firstlineno + 1)
