@@ -18,7 +18,8 @@ bool is_operand(PyObject* o) { return is_tensor(o) || is_variable_object(o); }
 bool foreign_type(PyObject* o) {
   if (is_operand(o) || PyFloat_Check(o) || PyLong_Check(o) || PyList_Check(o) || PyTuple_Check(o) || o == Py_None)
     return false;
-  if (PyObject_HasAttrString(o, "__tf_operation__")) return !is_indexed_slices(o);
+  if (PyObject_HasAttrString(o, "__tf_operation__"))
+    return !is_indexed_slices(o) && !PyObject_HasAttrString(o, "__tf_tensor__");
   if (known_dtype(o) != DType::invalid || PyComplex_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o)) return false;
   return !PyObject_HasAttrString(o, "__tf_tensor__") && !PyObject_HasAttrString(o, "__array__");
 }

@@ -68,3 +68,13 @@ def test_sparse_tensors_lose_their_gradient():
         sparse = tf.stop_gradient(tf.SparseTensor([[0, 1]], values, [2, 2]))
         y = tf.sparse.reduce_sum(sparse)
     assert float(y) == 5.0 and tape.gradient(y, values) is None
+
+
+def test_a_composite_that_becomes_a_tensor_is_an_operand():
+    class Parameter(tf.__internal__.CompositeTensor):
+        def __tf_tensor__(self, dtype=None, name=None):
+            return tf.constant([2.0, 4.0])
+
+    x = tf.constant([1.0, 2.0])
+    for found, want in ((x / Parameter(), [0.5, 0.5]), (Parameter() - x, [1, 2]), (x < Parameter(), [True, True])):
+        assert found.numpy().tolist() == want
