@@ -513,3 +513,15 @@ def test_fields_of_a_named_tuple_name_the_results_of_a_signature(tmp_path):
     tf.saved_model.save(module, tmp_path)
     found = tf.saved_model.load(tmp_path).signatures["serving_default"](x=tf.constant([1.0, 3.0]))
     assert {name: float(value) for name, value in found.items()} == {"total": 4.0, "mean": 2.0}
+
+
+def test_a_class_with_a_method_of_another_type(tmp_path):
+    class Holder(tf.Module):
+        __bool__ = tf.Tensor.__bool__
+
+        @tf.function(input_signature=[tf.TensorSpec([])])
+        def double(self, x):
+            return 2.0 * x
+
+    tf.saved_model.save(Holder(), tmp_path / "model")
+    assert tf.saved_model.load(tmp_path / "model").double(tf.constant(3.0)) == 6.0

@@ -31,8 +31,16 @@ def functions_of(thing: Any) -> dict[str, Any]:
     kind = type(thing)
     names = [name for name in dir(kind) if not isinstance(getattr(kind, name, None), property)]
     names += [name for name in getattr(thing, "__dict__", ()) if name not in names]
-    attributes = {name: getattr(thing, name, None) for name in names if name not in _OF_TRAINING}
+    attributes = {name: _attribute(thing, name) for name in names if name not in _OF_TRAINING}
     return {name: found for name, found in attributes.items() if isinstance(found, Function | ConcreteFunction)}
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """An attribute, or None if it cannot be read: a class may hold methods of C types that are not for its objects."""
+    try:
+        return getattr(thing, name, None)
+    except TypeError:
+        return None
 
 
 def held_by(thing: Any, cache: Any) -> dict[str, Any]:
