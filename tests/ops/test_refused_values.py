@@ -25,7 +25,11 @@ REFUSED = {
     "a default that is no scalar": (Invalid, "be a scalar", lambda: v1.sparse_to_dense([1, 3], [5], [1, 2], [0])),
     "an index twice": (Invalid, "is repeated", lambda: v1.sparse_to_dense([[1], [1]], [5], [1.0, 2.0], 0.0)),
     "indices without order": (Invalid, "out of order", lambda: v1.sparse_to_dense([[2], [1]], [5], [1.0, 2.0], 0.0)),
-    "substr from a float": (Invalid, "allowed values: int32, int64", lambda: tf.strings.substr("test", 3.0, 1)),
+    "substr from a float": (
+        (Invalid, TypeError),
+        "allowed values: int32, int64",
+        lambda: tf.strings.substr("test", 3.0, 1),
+    ),
     "substr of two shapes": (Invalid, "the same shape", lambda: tf.strings.substr("abc", [[1, 2]], [1, 2, 3])),
     "substr that does not broadcast": (Invalid, "broadcast", lambda: tf.strings.substr(["a", "b"], [0] * 3, [1] * 3)),
     "several contrasts": (Invalid, "must be scalar", lambda: tf.image.adjust_contrast(tf.ones([2, 2, 1]), [2.0])),

@@ -25,10 +25,9 @@ class _Initialized:
     """A table that is full from the beginning. In files, its initializer fills it."""
 
     _initializer_name = "table_init"
+    _filling: Any = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._filling: Any = None
+    def _add_initializer(self) -> None:
         graph = _core.current_graph()
         if graph is not None and graph.graph_mode:
             call = tables.WithTableCall(_fill_nothing, tables.TableCall(self, "initialize", effect=True))
@@ -57,6 +56,12 @@ class StaticHashTable(_Initialized, tables.StaticHashTable):
     array([ 2, -1], dtype=int32)
     """
 
+    def __init__(
+        self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
+    ) -> None:
+        super().__init__(initializer, default_value, name, experimental_is_anonymous)
+        self._add_initializer()
+
 
 @public("compat.v1.lookup.StaticVocabularyTable")
 class StaticVocabularyTable(_Initialized, tables.StaticVocabularyTable):
@@ -66,6 +71,17 @@ class StaticVocabularyTable(_Initialized, tables.StaticVocabularyTable):
     >>> tf.compat.v1.lookup.StaticVocabularyTable(words, 3).lookup(tf.constant(["b", "q"]))
     <tf.Tensor: shape=(2,), dtype=int64, numpy=array([1, 4])>
     """
+
+    def __init__(
+        self,
+        initializer: Any,
+        num_oov_buckets: int,
+        lookup_key_dtype: Any = None,
+        name: str | None = None,
+        experimental_is_anonymous: bool = False,
+    ) -> None:
+        super().__init__(initializer, num_oov_buckets, lookup_key_dtype, name, experimental_is_anonymous)
+        self._add_initializer()
 
 
 # ---- not public: tables of a vocabulary in a file or a list

@@ -396,7 +396,8 @@ def reverse_sequence(
             f"reverse_sequence: Length of seq_lens != input.dims({batch_axis}), ({lengths.shape} vs. {count})",
         )
     lengths = cast(lengths, "int64")
-    length = cast(primitives.Shape(x)[seq_axis], "int64")
+    size = x.shape[seq_axis]
+    length = cast(primitives.Shape(x)[seq_axis] if size is None else size, "int64")
     if count and not (_core.is_symbolic(lengths) or _core.is_symbolic(length)):
         highest, lowest = (reduce(lengths) for reduce in (primitives.Max, primitives.Min))
         if highest > length or lowest < 0:

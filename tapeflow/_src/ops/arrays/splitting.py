@@ -124,4 +124,6 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
         raise InvalidArgumentError.of(
             f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
         )
-    return list(primitives.Unpack(value, -1, axis))
+    if _core.is_symbolic(value) and value.shape.rank and -value.shape.rank <= axis < value.shape.rank:
+        num = value.shape[axis]  # set_shape may know it where the operations before do not
+    return list(primitives.Unpack(value, -1 if num is None else num, axis))

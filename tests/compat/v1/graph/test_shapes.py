@@ -80,3 +80,12 @@ def test_the_shape_of_edit_distances():
         found = tf.edit_distance(one, two)
         assert found.shape == [2]
         assert session.run(found).tolist() == [0.5, 0.0]
+
+
+def test_a_set_shape_says_how_many_parts_there_are():
+    with tf.Graph().as_default():
+        x = v1.placeholder(tf.float32, [None, 3])
+        y = x * 2.0
+        y.set_shape([4, 3])
+        with v1.Session() as session:
+            np.testing.assert_array_equal(session.run(tf.add_n(tf.unstack(y)), {x: np.ones((4, 3))}), [8.0] * 3)
