@@ -146,3 +146,12 @@ def test_the_last_element_of_a_message_fills_its_shape():
     message = tf.make_tensor_proto([10, 11, 12], shape=[2, 3], dtype=tf.int16)
     assert tf.make_ndarray(message).tolist() == [[10, 11, 12], [12, 12, 12]]
     assert tf.make_ndarray(tf.make_tensor_proto(5.0, shape=[2])).tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("wrong", [{}, {"s": b"2"}], ids=["nothing", "bytes"])
+def test_a_shape_of_another_kind(wrong):
+    graph_def = v1.GraphDef()
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+    graph_def.node[0].attr["shape"].MergeFrom(v1.AttrValue(**wrong))
+    with pytest.raises(ValueError, match=r"expected type 'shape'.*node x"):
+        v1.wrap_function(lambda: v1.import_graph_def(graph_def), [])

@@ -215,6 +215,11 @@ def _import_into_function(
             given[node.name] = _core.convert_to_tensor(replaced, None, None, "import")
         elif node.op == "Placeholder":
             shape = python_value(node.attr["shape"]) if "shape" in node.attr else TensorShape(None)
+            if not isinstance(shape, TensorShape):
+                raise ValueError(
+                    f"import_graph_def: AttrValue missing value with expected type 'shape' for attr 'shape' of "
+                    f"{{{{node {node.name}}}}}; got {shape!r}"
+                )
             given[node.name] = graph.add_input(as_dtype(node.attr["dtype"].type), shape)
             graph.input_names.append(f"{prefix}{node.name}")
     names = [node.name for node in graph_def.node]
