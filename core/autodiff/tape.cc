@@ -142,20 +142,25 @@ void Tape::stop() {
   recording_ = paused_ = false;
 }
 
+void Tape::release_watched() {
+  BlockVector<VariableBody*> watched;
+  watched.swap(watched_);  // releasing the last reference to an object may run code that uses this tape
+  for (VariableBody* v : watched) {
+    void* wrapper = v->wrapper;
+    v->drop();
+    if (wrapper) location_source.release(wrapper);
+  }
+}
+
 void Tape::clear() {
   for (Record* r : records_) r->destroy();
   records_.clear();
   for (auto [chunk, bytes] : chunks_) give_block(chunk, bytes);
   chunks_.clear();
   room_ = room_end_ = nullptr;
-  for (VariableBody* v : watched_) {
-    void* wrapper = v->wrapper;
-    v->drop();
-    if (wrapper) location_source.release(wrapper);
-  }
-  watched_.clear();
   next_value_ = 0;
   trace_.clear();
+  release_watched();
 }
 
 void Tape::forget(bool by_reset) {

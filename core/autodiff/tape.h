@@ -72,6 +72,8 @@ class Tape final : public Recorder, public Watcher {
   void release_tensors();
   // Lets go of all records; only the list of watched variables stays.
   void use_up();
+  // The list as well.
+  void release_watched();
 
   // What diagnostics report about a record: where it came from, and between which values it stands.
   struct RecordView {

@@ -28,11 +28,13 @@ PyObject* tape_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return self;
 }
 
-// A tape may be part of a cycle: the rule of a custom gradient that it recorded may hold the tape.
+// A tape may be part of a cycle: the rule of a custom gradient that it recorded may hold the tape, and so may a
+// variable.
 int tape_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   const Tape* tape = reinterpret_cast<TapeObject*>(self)->tape;
   if (!tape || tape->recording()) return 0;  // an open tape is in use
+  for (VariableBody* v : tape->watched_variables()) Py_VISIT(static_cast<PyObject*>(v->wrapper));
   int stopped = 0;
   tape->visit_params([&](const Op& op, const Params& params) {
     if (op.python_rule && !stopped) stopped = visit_python_rules(op, params, visit, arg);
@@ -40,7 +42,10 @@ int tape_traverse(PyObject* self, visitproc visit, void* arg) {
   return stopped;
 }
 int tape_clear(PyObject* self) {
-  if (Tape* tape = reinterpret_cast<TapeObject*>(self)->tape) tape->use_up();
+  if (Tape* tape = reinterpret_cast<TapeObject*>(self)->tape) {
+    tape->use_up();
+    tape->release_watched();
+  }
   return 0;
 }
 void tape_dealloc(PyObject* self) {

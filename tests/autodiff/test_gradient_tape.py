@@ -400,3 +400,24 @@ def test_batch_jacobian_says_which_shape_is_wrong():
         tape.batch_jacobian(y, x)
     with pytest.raises(ValueError, match="Need first dimension of target shape"):
         tape.batch_jacobian(z, x)
+
+
+def test_a_variable_may_use_the_tape_that_releases_it():
+    others = [tf.Variable(float(i)) for i in range(100)]
+    with tf.GradientTape(persistent=True) as tape:
+        dying = tf.Variable(1.0)
+        weakref.finalize(dying, lambda: [tape.watch(v) for v in others])
+        _ = dying * 2.0
+        del dying
+        tape.reset()
+        assert len(tape.watched_variables()) == 100
+
+
+def test_a_variable_that_holds_its_tape_is_freed():
+    variable = tf.Variable(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        _ = variable * 2.0
+    variable.tape, gone = tape, weakref.ref(variable)
+    del variable, tape, _
+    gc.collect()
+    assert gone() is None
