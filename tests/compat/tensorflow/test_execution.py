@@ -138,3 +138,14 @@ def test_a_bound_method_runs_with_newer_control_flow():
     case.values = []
     inner("framework.test_util").enable_control_flow_v2(case.seen)(3)
     assert case.values == [3]
+
+
+def test_a_reset_context_lets_devices_be_set_anew():
+    context, (processor,) = inner("eager.context"), tf.config.list_physical_devices("CPU")
+    tf.constant(1.0)
+    context._reset_context()
+    try:
+        tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * 2)
+        assert len(tf.config.list_logical_devices("CPU")) == 2
+    finally:
+        context._reset_context()

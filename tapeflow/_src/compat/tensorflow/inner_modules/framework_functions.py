@@ -111,10 +111,6 @@ def _known(pred: Any) -> bool | None:
     return None if value is None else bool(value)
 
 
-def reset_context() -> None:
-    """Begins anew with the context of eager execution: there is one, and it has no state of its own."""
-
-
 def is_sanitized() -> bool:
     """Whether a sanitizer is built in: no."""
     return False
@@ -122,7 +118,6 @@ def is_sanitized() -> bool:
 
 names_by_path: dict[str, dict[str, Any]] = {
     "python.distribute.mirrored_strategy": {"MirroredStrategy": find_public("distribute.MirroredStrategy")},
-    "python.eager.context": {"_reset_context": reset_context},
     "python.framework.convert_to_constants": {"convert_variables_to_constants_v2": convert_variables_to_constants_v2},
     "python.framework.indexed_slices": {"IndexedSlicesValue": find_public("compat.v1.IndexedSlicesValue")},
     "python.framework.smart_cond": {"smart_case": smart_case},
