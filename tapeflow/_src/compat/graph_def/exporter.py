@@ -167,9 +167,20 @@ def _argument_name(name: str) -> str:
     return text if text[0].isalpha() else f"arg_{text}"
 
 
+class DataWithResources(tuple):  # type: ignore[type-arg]
+    """The data of a graph, with the list of resources that it takes."""
+
+    resources: list[Any]
+
+    def __new__(cls, data: Any, resources: list[Any]) -> DataWithResources:
+        made = super().__new__(cls, data)
+        made.resources = resources
+        return made
+
+
 def resources_in(data: Any) -> Iterator[Any]:
     """The variables and tables that a graph and those inside of it use, each once."""
-    if hasattr(data, "resources"):
+    if isinstance(data, DataWithResources):
         yield from data.resources
         return
     seen: set[int] = set()

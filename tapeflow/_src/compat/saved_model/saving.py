@@ -14,7 +14,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import graphs  # noqa: F401  register rules
 from tapeflow._src.compat.graph_def.attributes import attribute_message
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
-from tapeflow._src.compat.graph_def.exporter import FunctionWriter, GraphWriter
+from tapeflow._src.compat.graph_def.exporter import DataWithResources, FunctionWriter, GraphWriter
 from tapeflow._src.compat.saved_model.call_specs import (
     argument_spec,
     concrete_spec,
@@ -236,7 +236,7 @@ class SavedModelWriter:
             ("_initialize", fill, [table], TensorSpec([], "int32")),
             ("_destroy_resource", nothing, [], TensorSpec([], "int32")),
         ):
-            empty = _DataWithResources(([], {}, [], [], []), bound)
+            empty = DataWithResources(([], {}, [], [], []), bound)
             function = self._functions.fresh_name(name.strip("_"))
             self._functions.add(empty, function, body=body)
             saved = self._saved_concrete[function]
@@ -279,7 +279,7 @@ class SavedModelWriter:
             (len(specs) + i, *((x.dtype.name, x.shape) if isinstance(x, _core.Tensor) else ("string", TensorShape([]))))
             for i, x in enumerate(captured)
         ]
-        data = _DataWithResources(([*(given[n] for n in order), *extra], {}, [], [], []), resources)
+        data = DataWithResources(([*(given[n] for n in order), *extra], {}, [], [], []), resources)
         dtypes = [tensor.dtype for tensor in concrete.graph.outputs]
         shapes = _output_shapes(concrete.graph.outputs)
 
@@ -498,17 +498,6 @@ def _content_of(table: Any) -> tuple[Any, Any]:
 
 class _Marker:
     """Stands for an object that only the file has."""
-
-
-class _DataWithResources(tuple):  # type: ignore[type-arg]
-    """The data of a graph, with the list of resources that it takes."""
-
-    resources: list[Any]
-
-    def __new__(cls, data: Any, resources: list[Any]) -> _DataWithResources:
-        made = super().__new__(cls, data)
-        made.resources = resources
-        return made
 
 
 class _DataWithAssets(tuple):  # type: ignore[type-arg]

@@ -6,6 +6,7 @@ from typing import Any
 
 from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.exporter import (
+    DataWithResources,
     ExportedNode,
     GraphWriter,
     resource_of,
@@ -116,27 +117,13 @@ def _counted(data: Any) -> Any:
     """A graph that takes the number of the iteration and the greatest number of iterations before its inputs."""
     scalar = TensorShape([])
     counted = ([(_COUNTER, "int32", scalar), (_LIMIT, "int32", scalar), *data[0]], *data[1:])
-    return _WithResources(counted, data.resources) if hasattr(data, "resources") else counted
+    return DataWithResources(counted, data.resources) if isinstance(data, DataWithResources) else counted
 
 
 def graph_with(data: Any, resources: list[Any]) -> Any:
     """A graph that also takes resources that it does not use itself."""
-    own = {id(r) for r in resources_in(data)}
-    missing = [r for r in resources if id(r) not in own]
-    if not missing and [id(r) for r in resources_in(data)] == [id(r) for r in resources]:
-        return data
-    return _WithResources(data, resources)
-
-
-class _WithResources(tuple):  # type: ignore[type-arg]
-    """The data of a graph, with the list of resources that it takes."""
-
-    resources: list[Any]
-
-    def __new__(cls, data: Any, resources: list[Any]) -> _WithResources:
-        made = super().__new__(cls, data)
-        made.resources = resources
-        return made
+    own = [id(resource) for resource in resources_in(data)]
+    return data if own == [id(resource) for resource in resources] else DataWithResources(data, resources)
 
 
 def _all_resources(graphs: Any) -> list[Any]:
