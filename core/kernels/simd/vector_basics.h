@@ -99,17 +99,20 @@ template <> struct Constants<float> {
   // erf(x)/x - 1 by x² on |x| <= 1, 2^-29.6
   static constexpr float erf[] = {0.12837917f,    -0.37612626f,     0.112835854f,   -0.0268538129f,
                                   0.00518832775f, -0.000801019545f, 7.85386801e-05f};
+  // log erfc(x) on 1 <= x <= 4; its error times erfc(x) is 2^-29.8
+  static constexpr float log_erfc[] = {-0.000353716547f, -1.12704003f,    -0.638225675f,  -0.103037387f,
+                                       0.0218053255f,    -0.00293960911f, 0.000185574187f};
   // e^(z²) erfc(z) (1 + 2z) by q = (z-k)/(z+k) on 0 <= z <= 10.3, 2^-28.8; k is such that the first coefficient,
   // to which all others are small, is almost a float: rounded to floats the error is still 2^-26.6
   static constexpr float erfcx_middle = 2.84375f;
   static constexpr float erfcx[] = {1.25659776f,    -0.132695347f,    -0.0619510598f,  0.13937372f,
                                     -0.116982497f,  0.0587982833f,    -0.0153869968f,  -0.00110481447f,
                                     0.00213387678f, -0.000177246911f, -0.000216487344f};
-  // e^(a²/2) Phi(-a) (a + 3/4) by q = (a-k)/(a+k) on 0 <= a <= 14.6, 2^-28.5; k chosen likewise
-  static constexpr float normal_middle = 4.28125f;
-  static constexpr float normal[] = {0.446595103f,    -0.0550468042f,   -0.0107245659f,  0.0419819728f,
-                                     -0.0406655557f,  0.0241250955f,    -0.00883141439f, 0.00118488388f,
-                                     0.000657256518f, -0.000305695808f, -9.13689873e-05f};
+  // e^(a²/2) Phi(-a) (a + k) by q = (a-k)/(a+k) = 1 - 2k/(a+k) on 0 <= a <= 14.6, 2^-26.9
+  static constexpr float normal_middle = 1.5f;
+  static constexpr float normal[] = {0.617341995f,    -0.195099458f,   -0.0574957021f,  0.0178960934f,
+                                     0.0176428985f,   0.00399130769f,  -0.00244365097f, -0.00272029126f,
+                                     -0.00102704507f, 0.000264213508f, 0.000457506569f, 0.00014414324f};
   // sqrt(8/pi) and 0.044715 sqrt(8/pi), each with the part that the first does not hold
   static constexpr float gelu_1 = 0x1.988454p+0f, gelu_1_low = -0x1.857936p-25f;
   static constexpr float gelu_3 = 0x1.2444f2p-4f, gelu_3_low = 0x1.49b16ap-29f;
@@ -133,6 +136,12 @@ template <> struct Constants<double> {
   // (2 atanh(s)/s - 2) / s² by s² on s <= 1/5, error of log 2^-55.8
   static constexpr double log[] = {0.66666666666672714, 0.39999999996161573, 0.2857142939530764, 0.22222138500295585,
                                    0.18186356113153568, 0.15250187840282875, 0.15368195899136769};
+  // for powers of floats: log2((1+s) / (1-s)) / s by s² on s <= 1/5, 2^-42.4; (2^r - 1) / r on |r| <= 1/2, error of
+  // 2^r 2^-28.9
+  static constexpr double log2[] = {2.8853900817774285,  0.9617966948202743,  0.57707775678392081,
+                                    0.41222607903241654, 0.31928804865658561, 0.29079804106545515};
+  static constexpr double exp2[] = {0.69314720285530551,   0.24022647913606343,   0.055503324705739598,
+                                    0.0096184373586839182, 0.0013398874642041037, 0.00015353362122401404};
   // as above; 2^-57.9 and 2^-63.9
   static constexpr double sin[] = {-0.16666666666666632,   0.0083333333333223177,  -0.00019841269829727341,
                                    2.7557313662831235e-06, -2.505075339051669e-08, 1.5896512513266107e-10};
@@ -312,10 +321,19 @@ template <class V> TAPEFLOW_INLINE bool any(V condition) {
 // Adding 1.5 * 2^mantissa_bits leaves the nearest integer in the low bits of the sum; |x| must be well below that.
 template <class V> constexpr Element<V> rounder = C<V>::integer * Element<V>(1.5);
 
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX2__)
 // Rounds by the instruction; `mode` is one of _MM_FROUND_TO_*.
+#if defined(__AVX512F__)  // with a mask of all lanes: GCC 12 warns of the form without one
+template <int mode> TAPEFLOW_INLINE F round(F x) {
+  return (F)_mm512_maskz_roundscale_ps(__mmask16(-1), (__m512)x, mode | _MM_FROUND_NO_EXC);
+}
+template <int mode> TAPEFLOW_INLINE D round(D x) {
+  return (D)_mm512_maskz_roundscale_pd(__mmask8(-1), (__m512d)x, mode | _MM_FROUND_NO_EXC);
+}
+#else
 template <int mode> TAPEFLOW_INLINE F round(F x) { return (F)_mm256_round_ps((__m256)x, mode | _MM_FROUND_NO_EXC); }
 template <int mode> TAPEFLOW_INLINE D round(D x) { return (D)_mm256_round_pd((__m256d)x, mode | _MM_FROUND_NO_EXC); }
+#endif
 template <class V> TAPEFLOW_INLINE V rint(V x) { return round<_MM_FROUND_TO_NEAREST_INT>(x); }
 template <class V> TAPEFLOW_INLINE V floor(V x) { return round<_MM_FROUND_TO_NEG_INF>(x); }
 template <class V> TAPEFLOW_INLINE V ceil(V x) { return round<_MM_FROUND_TO_POS_INF>(x); }

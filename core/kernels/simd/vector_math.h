@@ -215,18 +215,44 @@ TAPEFLOW_INLINE D power_in_double(D x, D y) {
   return (x < 0.0) & (x > -C<D>::infinity) & ~whole ? splat<D>(C<D>::nan) : power;
 }
 
-TAPEFLOW_INLINE F pow(F x, F y) {
+// x^y for normal x > 0 and finite y, to 2^-28: enough for floats, whose powers here neither overflow nor vanish.
+TAPEFLOW_INLINE D power_of_floats(D x, D y) {
+  auto [mantissa, exponent] = split(x);
+  const D f = mantissa - 1.0, s = f / (f + 2.0);
+  const D limited = at_most(y * fma(s, polynomial(s * s, C<D>::log2), exponent), 1020);
+  const D v = -at_most(-limited, 1020);
+  const D biased = v + biased_rounder<D>, r = v - (biased - biased_rounder<D>);
+  return fma(r, polynomial(r, C<D>::exp2), splat<D>(1)) * (D)(bits(biased) << C<D>::mantissa_bits);
+}
+
+// A function of doubles for two vectors of floats.
+template <class Function> TAPEFLOW_INLINE F by_halves(F x, F y, Function&& function) {
   typedef float Half __attribute__((vector_size(vector_bytes / 2)));
   Half x_half[2], y_half[2], result_half[2];
   __builtin_memcpy(x_half, &x, sizeof x);
   __builtin_memcpy(y_half, &y, sizeof y);
-  for (int i = 0; i < 2; ++i) {
-    D power = power_in_double(__builtin_convertvector(x_half[i], D), __builtin_convertvector(y_half[i], D));
-    result_half[i] = __builtin_convertvector(power, Half);
-  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i)
+    result_half[i] = __builtin_convertvector(
+        function(__builtin_convertvector(x_half[i], D), __builtin_convertvector(y_half[i], D)), Half);
   F result;
   __builtin_memcpy(&result, result_half, sizeof result);
   return result;
+}
+
+[[gnu::noinline]] inline F pow_unusual(F x, F y) {
+  return by_halves(x, y, [](D a, D b) __attribute__((always_inline)) { return power_in_double(a, b); });
+}
+
+TAPEFLOW_INLINE F pow(F x, F y) {
+  const F size = abs(x);
+  if (any(~((size > 0.0f) & (size < C<F>::infinity) & (abs(y) < C<F>::infinity)))) return pow_unusual(x, y);
+  const F result = by_halves(size, y, [](D a, D b) __attribute__((always_inline)) { return power_of_floats(a, b); });
+  const auto negative = x < 0.0f;
+  if (!any(negative)) return result;
+  const F half = y * 0.5f;
+  const F signed_power = floor(half) != half ? -result : result;
+  return negative ? (floor(y) == y ? signed_power : splat<F>(C<F>::nan)) : result;
 }
 
 TAPEFLOW_INLINE D pow(D x, D y) {
@@ -347,7 +373,12 @@ template <class V> TAPEFLOW_INLINE V erfc_tail(V z) {
 // e^(a²/2) Phi(-a) for a >= 0
 template <class V> TAPEFLOW_INLINE V normal_tail(V a) {
   constexpr auto k = C<V>::normal_middle;
-  return short_polynomial((a - k) / (a + k), C<V>::normal) / (a + Element<V>(0.75));
+  if constexpr (sizeof(Element<V>) == 4) {
+    const V t = Element<V>(1) / (a + k);
+    return t * short_polynomial(fma(t, splat<V>(-2 * k), splat<V>(1)), C<V>::normal);
+  } else {
+    return short_polynomial((a - k) / (a + k), C<V>::normal) / (a + Element<V>(0.75));
+  }
 }
 
 // e^(-factor a²), the rounding error of a² carried along
@@ -371,21 +402,28 @@ template <class V> TAPEFLOW_INLINE V erfc(V x) {
   return abs(x) < Element<V>(0.55) ? Element<V>(1) - erf_of_small(x) : erfc_of_large(x);
 }
 
-template <class V> TAPEFLOW_INLINE V erf(V x) {
-  V far = Element<V>(1) - erfc_of_large(at_most(abs(x), Element<V>(6)));
-  return abs(x) > Element<V>(1) ? copysign(far, x) : erf_of_small(x);
+// 1 - erfc(a) for a >= 1
+template <class V> TAPEFLOW_INLINE V erf_of_large(V a) {
+  if constexpr (sizeof(Element<V>) == 4) {
+    auto e = exponential(polynomial(at_most(a, Element<V>(4)), C<V>::log_erfc));
+    V power = e.power();
+    return fma(-power, e.fraction, Element<V>(1) - power);
+  } else {
+    return Element<V>(1) - erfc_of_large(at_most(a, Element<V>(6)));
+  }
 }
 
-// x Phi(x)
+template <class V> TAPEFLOW_INLINE V erf(V x) {
+  V a = abs(x);
+  return a > Element<V>(1) ? copysign(erf_of_large(a), x) : erf_of_small(x);
+}
+
+// x Phi(x) = max(x, 0) - |x| Phi(-|x|)
 template <class V> TAPEFLOW_INLINE V gelu_erf(V x) {
   V a = at_most(abs(x), C<V>::gelu_erf_most);
   auto e = gaussian(a, Element<V>(0.5));
-  auto left = x < Element<V>(0);
-  V tail = e.times_mantissa(normal_tail(a));
-  V y = left ? a * tail : x * (Element<V>(1) - scale_down(tail, e.exponent));
-  V far = scale(y, left ? e.exponent : V{}, x, -C<V>::gelu_erf_most);
-  V half = Element<V>(0.5) * a, near = fma(half, erf_of_small(x * Element<V>(0.70710678118654752440)), half);
-  return copysign(a < Element<V>(0.75) ? near : far, x);
+  V below = scale(e.times_mantissa(a * normal_tail(a)), e.exponent, x, -C<V>::gelu_erf_most);
+  return (Element<V>(-0.0) > x ? splat<V>(Element<V>(-0.0)) : x) - below;
 }
 
 // Phi(x) + x phi(x)

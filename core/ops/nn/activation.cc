@@ -127,10 +127,15 @@ template <class T> void leaky_line(const T* x, const T* a, Compute<T> alpha, T* 
     constexpr int64_t block = 1024;
     bool positive[block];
     T scaled[block];
+    const bool largest = x == a && alpha > 0 && alpha <= 1;  // y = max(x, alpha x)
     for (int64_t at = 0; at < n; at += block) {
       const int64_t count = std::min(block, n - at);
-      kernels.greater.vs(x + at, T(0), positive, count);
       kernels.multiply.vs(a + at, alpha, scaled, count);
+      if (largest) {
+        kernels.maximum.vv(a + at, scaled, y + at, count);
+        continue;
+      }
+      kernels.greater.vs(x + at, T(0), positive, count);
       kernels.choose.vv(positive, a + at, scaled, y + at, count);
     }
   } else {

@@ -177,6 +177,21 @@ def test_powers_of_special_numbers():
         assert np.array_equal(np.signbit(got)[defined], np.signbit(expected)[defined])
 
 
+def test_powers_are_rounded_almost_exactly():
+    rng = np.random.default_rng(0)
+    for x, y in (
+        (np.exp(rng.uniform(-80, 80, 4000)), rng.uniform(-1, 1, 4000)),
+        (1 + rng.uniform(-1e-3, 1e-3, 4000), rng.uniform(-8e4, 8e4, 4000)),
+        (-np.exp(rng.uniform(-2, 2, 4000)), rng.integers(-20, 20, 4000)),
+    ):
+        x, y = x.astype(np.float32), y.astype(np.float32)
+        expected = np.power(x.astype(np.float64), y).astype(np.float32)
+        np.testing.assert_array_max_ulp(tf.pow(x, y).numpy(), expected, 2)
+    mixed = np.array([2, -2, 2, 0, -2, np.inf, 1.5, -8] * 4, np.float32)  # one vector holds usual and unusual bases
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_max_ulp(tf.pow(mixed, np.float32(1.7)).numpy(), np.power(mixed, np.float32(1.7)), 1)
+
+
 @pytest.mark.parametrize("function", [tf.sqrt, tf.math.rsqrt, tf.math.reciprocal])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16, tf.complex64])
 @pytest.mark.parametrize("size", [3, 40000])
