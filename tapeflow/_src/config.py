@@ -445,7 +445,7 @@ class device:  # noqa: N801  TensorFlow's name for it
     '/job:localhost/replica:0/task:0/device:CPU:0'
     """
 
-    __slots__ = ("_before", "_spec")
+    __slots__ = ("_before", "_block", "_spec")
 
     def __init__(self, device_name: Any) -> None:
         if callable(device_name):
@@ -457,8 +457,14 @@ class device:  # noqa: N801  TensorFlow's name for it
         if device_name is not None and not isinstance(device_name, str):
             raise ValueError(f"Expecting a string device name. Got {type(device_name)}({device_name})")
         self._spec = DeviceSpec.from_string(device_name or "")
+        self._block: Any = None
 
     def __enter__(self) -> None:
+        graph = _core.current_graph()
+        if getattr(graph, "_names_devices", False):  # of a graph that a session runs the names are kept
+            self._block = graph.device(None if self._spec.to_string() == "" else self._spec)
+            self._block.__enter__()
+            return
         device, replica, among_several = _core.current_place()
         around = DeviceSpec.from_string(device_name(max(device - 1, 0)))
         spec = around.make_merged_spec(self._spec)
@@ -480,7 +486,11 @@ class device:  # noqa: N801  TensorFlow's name for it
         self._before = _core.place(device, replica, among_several)
 
     def __exit__(self, *exception: object) -> None:
-        _core.place(*self._before)
+        if self._block is None:
+            _core.place(*self._before)
+        else:
+            self._block.__exit__(*exception)
+            self._block = None
 
 
 @public("sysconfig.get_build_info")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from tapeflow._src.namespace import public
@@ -28,7 +30,7 @@ class DeviceSpec:
         self._job = None if job is None else str(job)
         self._replica = None if replica is None else int(replica)
         self._task = None if task is None else int(task)
-        self._device_type = None if device_type is None else str(device_type)
+        self._device_type = None if device_type is None else _kind(device_type)
         self._device_index = None if device_index is None else int(device_index)
 
     @classmethod
@@ -100,7 +102,7 @@ class DeviceSpec:
 
     def replace(self, **kwargs: Any) -> DeviceSpec:
         """This spec with some parts changed."""
-        return DeviceSpec(**{**self._parts(), **kwargs})
+        return type(self)(**{**self._parts(), **kwargs})
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
         """This spec with the parts that `dev` knows in place of its own."""
@@ -118,6 +120,47 @@ class DeviceSpec:
 
     def __repr__(self) -> str:
         return f"<DeviceSpec({', '.join(f'{name}={value}' for name, value in self._parts().items())})>"
+
+
+def _kind(device_type: str) -> str:
+    return device_type.upper() if device_type.lower() in ("cpu", "gpu") else str(device_type)
+
+
+def _changeable(part: str, convert: Callable[[Any], Any]) -> property:
+    """A part of a name that can be set; None leaves it out."""
+
+    def set_part(self: Any, value: Any) -> None:
+        setattr(self, f"_{part}", None if value is None else convert(value))
+
+    return property(attrgetter(f"_{part}"), set_part, doc=getattr(DeviceSpec, part).__doc__)
+
+
+@public("compat.v1.DeviceSpec")
+class DeviceSpecV1(DeviceSpec):
+    """The parts of a device name, which can be changed.
+
+    >>> spec = tf.compat.v1.DeviceSpec(job="ps")
+    >>> spec.task = 1
+    >>> spec.to_string()
+    '/job:ps/task:1'
+    """
+
+    __slots__ = ()
+
+    job = _changeable("job", str)
+    replica = _changeable("replica", int)
+    task = _changeable("task", int)
+    device_type = _changeable("device_type", _kind)
+    device_index = _changeable("device_index", int)
+
+    def parse_from_string(self, spec: str) -> DeviceSpecV1:
+        """Takes the parts of a name in place of its own, and returns itself."""
+        self.__init__(**DeviceSpec.from_string(spec)._parts())  # type: ignore[misc]
+        return self
+
+    def merge_from(self, dev: DeviceSpec) -> None:
+        """Takes the parts that `dev` knows in place of its own."""
+        self.__init__(**self.make_merged_spec(dev)._parts())  # type: ignore[misc]
 
 
 def _unknown_attribute(key: str, spec: str) -> str:

@@ -86,8 +86,14 @@ def _name(self: Any) -> str:
 
 def _device(self: Any) -> str:
     """The logical processor on which the value was made; of a symbolic tensor, the one that the program named."""
+    if getattr(self, "_graph", None) is not None:  # a variable of a graph
+        return str(self.op.device)
     number = _core.device_of(self)
     if _core.is_symbolic(self):
+        graph, _, node = _core.place_of(self) or (None, 0, -1)
+        of_node = getattr(graph, "_device_of_node", None)  # graphs that sessions run keep the names
+        if node >= 0 and of_node is not None:
+            return str(of_node(node))
         return f"/device:CPU:{number - 1}" if number else ""
     return device_name(max(number - 1, 0))
 

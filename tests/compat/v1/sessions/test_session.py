@@ -1,6 +1,6 @@
 """Sessions: what can be fetched and fed, whose values variables have, and the errors."""
 
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -253,3 +253,32 @@ def test_constants_can_be_fetched_from_an_empty_graph():
         assert session.run(tf.convert_to_tensor(1.5)) == 1.5
     with tf.Graph().as_default(), tf.Session() as session, pytest.raises(RuntimeError, match="graph is empty"):
         session.run([])
+
+
+def test_targets_and_nesting_are_checked():
+    with tapeflow.Graph().as_default():
+        with pytest.raises(TypeError, match="Argument `target` must be a string"):
+            tf.Session(37)
+        with pytest.raises(tf.errors.NotFoundError, match="No session factory registered"):
+            tf.Session("grpc://elsewhere:1")
+        outer, inner = tf.Session(), tf.Session()
+        first, second = outer.as_default(), inner.as_default()
+        first.__enter__()
+        second.__enter__()
+        with pytest.raises(AssertionError, match="Nesting violated"):
+            first.__exit__(None, None, None)
+        second.__exit__(None, None, None)
+        assert tf.get_default_session() is outer
+        first.__exit__(None, None, None)
+        with tf.Session() as session:
+            with pytest.raises(RuntimeError, match="not re-entrant"):
+                session.__enter__()
+            config = tf.ConfigProto(device_count={"CPU": 2})
+        assert len(tf.Session(config=config).list_devices()) == 2
+
+
+def test_default_dictionaries_keep_their_factory():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        found = session.run(defaultdict(list, {"a": tf.constant(1.0)}))
+        assert found == {"a": 1.0}
+        assert found["b"] == []

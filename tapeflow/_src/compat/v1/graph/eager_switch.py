@@ -220,12 +220,20 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 @public("compat.v1.colocate_with")
 @contextmanager
 def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
-    """Where operations run: there is one device.
+    """Operations of a graph inside are to run where `op` does.
 
-    >>> with tf.compat.v1.colocate_with(tf.constant(1.)):
-    ...     pass
+    >>> with tf.Graph().as_default(), tf.device("/cpu:1"):
+    ...     x = tf.constant(1.)
+    >>> with x.graph.as_default(), tf.compat.v1.colocate_with(x):
+    ...     tf.constant(2.).device
+    '/device:CPU:1'
     """
-    yield
+    graph = _core.current_graph()
+    if not getattr(graph, "_names_devices", False):
+        yield
+        return
+    with graph.colocate_with(op, ignore_existing):
+        yield
 
 
 @public("compat.v1.container")

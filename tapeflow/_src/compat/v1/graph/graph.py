@@ -76,6 +76,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self.held: list[Any] = []  # Python objects of which nodes have handles
         self.per_session: list[Any] = []  # what each session has its own of, beside variables: see queues.py
         self._begin_variables()
+        self._begin_devices()
 
     # ---- the default graph
 
@@ -291,18 +292,16 @@ class Graph(VariablesOfGraph, _core.Graph):
         """The name in the present scope, with a number if it is taken."""
         return unique_name(self, self.scope + name, mark_as_used)
 
-    def _apply_device_functions(self, op: Any) -> None:
-        """Lets the open `device` blocks place an operation: there is one device."""
-
     def _get_control_flow_context(self) -> None:
         """The loop or branch of TensorFlow 1's kind that is being built: branches and loops are graphs."""
 
-    def name_nodes(self, first: int, name: str | None, default: str, result: Any) -> None:
+    def name_nodes(self, first: int, name: str | bytes | None, default: str, result: Any) -> None:
         """Names the nodes from `first` on, which one function made; the one that gives its result gets the name."""
         made = [i for i in range(first, self.node_count) if self.node(i) is not None]
         if not made:
             return
         if name is not None:
+            name = name.decode() if isinstance(name, bytes) else name
             check_node_name(self.scope + name)
         last = _node_of(result)
         last = None if last is None or last < first else last
@@ -320,7 +319,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         if last is not None:
             self.set_node_name(last, prefix)
 
-    # ---- order, devices, gradients
+    # ---- order, gradients
 
     @lasting_context
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
@@ -388,16 +387,6 @@ class Graph(VariablesOfGraph, _core.Graph):
         finally:
             self.names_nodes = True
             self.control_scope = before
-
-    @lasting_context
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Where operations run; there is one device."""
-        yield
-
-    @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Where operations run; there is one device."""
-        yield
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:

@@ -36,12 +36,29 @@ def _definition(operation: Operation) -> Any:
 def _of_session_graph(
     self: Graph, from_version: int | None = None, add_shapes: bool = False, use_pybind11_proto: bool = False
 ) -> Any:
-    """The nodes as messages."""
+    """The nodes as messages, with the shapes of what they give if `add_shapes`; those made from a version on."""
 
     def controls(number: int) -> list[str]:
         return [control.name for control in operation_of(self, number).control_inputs]
 
-    return session_graph_message(self, controls)
+    definition = session_graph_message(self, controls)
+    operation_by_name = {operation.name: operation for operation in self.get_operations()}
+    earlier = {operation.name for operation in operation_by_name.values() if operation._number < (from_version or 0)}
+    kept = [node for node in definition.node if node.name not in earlier]
+    for node in kept:
+        operation = operation_by_name.get(node.name)
+        if operation is None and node.name in self._variable_by_name:
+            operation = self._variable_by_name[node.name].op
+        if operation is None:
+            continue
+        if operation.device:
+            node.device = operation.device
+        if add_shapes:
+            node.attr["_output_shapes"].list.shape.extend(x.shape.as_proto() for x in operation.outputs)
+    if earlier:
+        del definition.node[:]
+        definition.node.extend(kept)
+    return definition
 
 
 # ---- the graphs of functions: their constants and results have no nodes, and their names are made when asked for

@@ -6,6 +6,7 @@ The nodes are made by the operations of `tf.raw_ops`, in a graph of TensorFlow 1
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from tapeflow._src import _core
@@ -69,7 +70,8 @@ class _Import:
                 missing = next(x for x in first.input if _split(x.lstrip("^"))[0] not in self.operation_by_name)
                 raise ValueError(f"Node '{first.name}': Unknown input node '{missing}'")
             for node in ready:
-                self._add(node)
+                with self._graph.device(node.device) if node.device else nullcontext():
+                    self._add(node)
             waiting = [node for node in waiting if node.name not in self.operation_by_name]
 
     def _is_ready(self, node: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.namespace import lazy_members, public
+from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor import traced_graph
 
 _TYPE_BY_NAME = {"GetItem": "StridedSlice"}
@@ -75,14 +76,22 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """Where it runs: not decided."""
-        return ""
+        """The name of the device on which it is to run; empty if none is named."""
+        of_node = getattr(self._graph, "_device_of_node", None)
+        return "" if of_node is None else of_node(self._number)
+
+    def _set_device(self, device: Any) -> None:
+        """Names the device on which it is to run."""
+        self._graph._set_device_of_node(self._number, _device_text(device))
 
     def get_attr(self, name: str) -> Any:
-        """The attribute "T", the dtype of the first tensor; others are not kept by name."""
+        """The attribute of this name: "T" is the dtype of the first tensor, others are as `node_def` has them."""
         tensors = [*self.inputs, *self.outputs]
         if name in ("T", "dtype") and tensors:
             return tensors[0].dtype
+        attributes = self.node_def.attr  # type: ignore[attr-defined]
+        if name in attributes:
+            return _attribute(attributes[name])
         raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
@@ -112,9 +121,19 @@ class VariableOperation(Operation):
     def __init__(self, graph: Any, name: str) -> None:
         super().__init__(graph, -1)
         self._name = name
+        self._device = ""
 
     def _node(self) -> tuple[Any, ...]:
         return "VarHandleOp", self._name, [], []
+
+    @property
+    def device(self) -> str:
+        """The name of the device on which the variable is to live; empty if none is named."""
+        return self._device
+
+    def _set_device(self, device: Any) -> None:
+        """Names the device on which the variable is to live."""
+        self._device = _device_text(device)
 
     @property
     def control_inputs(self) -> list[Operation]:
@@ -133,9 +152,30 @@ class ImpliedOperation(Operation):
         return self._facts
 
     @property
+    def device(self) -> str:
+        """Not named."""
+        return ""
+
+    @property
     def control_inputs(self) -> list[Operation]:
         """None: it only passes on what is there."""
         return []
+
+
+def _attribute(message: Any) -> Any:
+    """What a message `AttrValue` holds; types are dtypes."""
+    kind = message.WhichOneof("value")
+    if kind == "list":
+        fields = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
+        found = next((field for field in fields if getattr(message.list, field)), "s")
+        values = [*getattr(message.list, found)]
+        return [as_dtype(value) for value in values] if found == "type" else values
+    value = getattr(message, kind) if kind else None
+    return as_dtype(value) if kind == "type" else value
+
+
+def _device_text(device: Any) -> str:
+    return device.to_string() if hasattr(device, "to_string") else str(device or "")
 
 
 def operation_of(graph: Any, number: int) -> Operation:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -101,6 +102,8 @@ class Fetches:
         if isinstance(item, Mapping):
             parts = {key: self._visit(value) for key, value in item.items()}
             kind: Any = type(item)
+            if isinstance(item, defaultdict):
+                kind = partial(defaultdict, item.default_factory)
             return lambda values: kind((key, part(values)) for key, part in parts.items())
         if isinstance(item, list | tuple):
             inner = [self._visit(value) for value in item]

@@ -6,28 +6,39 @@ import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.graph import Graph, defaults, get_default_graph
 from tapeflow._src.compat.v1.queues.queue_contents import deadline
 from tapeflow._src.compat.v1.sessions.fetches import Fetches, PreparedRun, feeds_of
+from tapeflow._src.compat.v1.sessions.partial_run import PartialRun
+from tapeflow._src.compat.v1.sessions.run_trace import RunTrace, is_traced
+from tapeflow._src.compat.v1.sessions.stepwise import StepwiseRun
+from tapeflow._src.config import logical_device_count
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import OpError
+from tapeflow._src.types.device_names import device_name
+from tapeflow._src.types.device_spec import DeviceSpec
+from tapeflow._src.types.errors import InvalidArgumentError, NotFoundError, OpError
 
 
-class _DeviceAttributes(NamedTuple):
-    """A device of a session."""
+class DeviceAttributes:
+    """A device of a session: its whole name, its kind, its memory in bytes and a number of its life."""
 
-    name: str
-    device_type: str
-    memory_limit_bytes: int
-    incarnation: int
+    def __init__(self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int) -> None:
+        self.name = DeviceSpec.from_string(name).to_string()
+        self.device_type = device_type
+        self.memory_limit_bytes = memory_limit_bytes
+        self.incarnation = incarnation
+
+    def __repr__(self) -> str:
+        return f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit_bytes}, {self.incarnation})"
 
 
 @public("compat.v1.get_default_session")
@@ -37,6 +48,12 @@ def get_default_session() -> Any:
     >>> tf.compat.v1.get_default_session()
     """
     return defaults.sessions[-1] if defaults.sessions else None
+
+
+def _check_innermost(session: Any) -> None:
+    """An error for leaving a session while another one that was entered later is the default."""
+    if session in defaults.sessions and defaults.sessions[-1] is not session:
+        raise AssertionError(f"Nesting violated for default stack of {type(session)} objects")
 
 
 @public("compat.v1.Session")
@@ -55,7 +72,9 @@ class Session:
         if config is not None and not isinstance(config, messages.ConfigProto):
             raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
         self._graph = graph if graph is not None else get_default_graph()
-        self._target, self._config = target, config
+        self._target, self._config = _checked_target(target), config
+        self._run_count = 0
+        self._partial_runs: dict[str, PartialRun] = {}
         self._closed = False
         self._plan_by_key: dict[Any, Any] = {}
         self._prepared_by_key: dict[Any, PreparedRun] = {}
@@ -71,16 +90,73 @@ class Session:
         return self._graph.as_graph_def()
 
     def list_devices(self) -> list[Any]:
-        """The devices of the session: the processor."""
-        return [_DeviceAttributes("/job:localhost/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 1)]
+        """The devices of the session: logical processors, as many as the configuration says."""
+        count = 0 if self._config is None else self._config.device_count.get("CPU", 0)
+        return [DeviceAttributes(device_name(i), "CPU", 1 << 28, i + 1) for i in range(count or logical_device_count())]
 
     # ---- running
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of `fetches`: tensors, variables, operations (None), their names, or any structure of them."""
+        if run_metadata is not None or self._builds_cost_model:
+            return self._run_reporting(fetches, feed_dict, options, run_metadata)
         if observers.session_run is not None:
             return observers.session_run(self, fetches, lambda wanted: self._run(wanted, feed_dict, options))
         return self._run(fetches, feed_dict, options)
+
+    @property
+    def _builds_cost_model(self) -> int:
+        return 0 if self._config is None else int(self._config.graph_options.build_cost_model)
+
+    def _run_reporting(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        """A run that fills a `RunMetadata`: where times are asked for, one operation after the other."""
+        self._run_count += 1
+        every = self._builds_cost_model
+        reports_cost = run_metadata is not None and every > 0 and self._run_count % every == 0
+        if run_metadata is not None:
+            run_metadata.Clear()
+            if options is not None and options.output_partition_graphs:
+                run_metadata.partition_graphs.append(self._graph.as_graph_def())
+        if not is_traced(options, run_metadata) and not reports_cost:
+            return self._run(fetches, feed_dict, options)
+        self._check_usable(fetches)
+        trace, wanted = RunTrace(), Fetches(self._graph, fetches)
+        steps = StepwiseRun(self._graph, trace.add)
+        self.take_over()
+        with running_at_once(), _core.StopRecording(True):
+            for tensor, value in feeds_of(self._graph, feed_dict):
+                steps.feed(tensor, value)
+            results = [value.numpy() for value in steps.compute(wanted.tensors, wanted.operations)]
+        if is_traced(options, run_metadata):
+            trace.write_step_stats(run_metadata)
+        if reports_cost:
+            trace.write_cost_graph(run_metadata)
+        return wanted.rebuilt(results)
+
+    # ---- runs in parts
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        """Begins a run in parts: `partial_run` feeds some of `feeds` and computes some of `fetches` at a time."""
+        self._check_usable(fetches)
+        wanted = Fetches(self._graph, fetches)
+        fed = [self._graph.as_graph_element(feed, allow_operation=False) for feed in feeds or ()]
+        if not wanted.tensors and not wanted.operations:
+            raise InvalidArgumentError.of("partial_run_setup: specify at least one target to fetch or execute.")
+        handle = f"partial_run_{len(self._partial_runs)}"
+        self._partial_runs[handle] = PartialRun(self._graph, wanted, fed)
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Goes on with a run in parts: an operation that ran in an earlier part does not run again."""
+        self._check_usable(fetches)
+        if handle not in self._partial_runs:
+            raise InvalidArgumentError.of(f"Must run 'partial_run_setup' before performing partial runs: {handle!r}")
+        wanted = Fetches(self._graph, fetches)
+        self.take_over()
+        with running_at_once(), _core.StopRecording(True):
+            feeds = feeds_of(self._graph, feed_dict)
+            results = [value.numpy() for value in self._partial_runs[handle].go_on(wanted, feeds)]
+        return wanted.rebuilt(results)
 
     def _run(self, fetches: Any, feed_dict: Any, options: Any) -> Any:
         self._check_usable(fetches)
@@ -164,10 +240,17 @@ class Session:
         wanted = Fetches(self._graph, fetches)
         keys = [self._graph.as_graph_element(key, allow_operation=False) for key in feed_list or ()]
 
-        def run_prepared(*values: Any) -> Any:
+        def run_prepared(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
             if len(values) != len(keys):
                 raise ValueError(f"Expected {len(keys)} values to feed; got {len(values)}")
             self._check_usable()
+            if options is not None or run_metadata is not None:
+                if not accept_options:
+                    raise TypeError(
+                        "Session.make_callable: `options` and `run_metadata` need a callable that was made with "
+                        "accept_options=True"
+                    )
+                return self.run(fetches, dict(zip(keys, values)), options, run_metadata)
             feeds = feeds_of(self._graph, dict(zip(keys, values)))
             return wanted.rebuilt(self._compute(wanted, keys, [value for _, value in feeds]))
 
@@ -188,7 +271,8 @@ class Session:
             if links:
                 computed = self.run([source for source, _ in links])
                 fed.update({target: value for (_, target), value in zip(links, computed)})
-            results: list[Any] = self.run(fetches, fed, run_metadata=run_metadata)
+            options = callable_options.run_options if run_metadata is not None else None
+            results: list[Any] = self.run(fetches, fed, options, run_metadata)
             return results[: len(names)]
 
         return run_prepared
@@ -244,7 +328,7 @@ class Session:
         """A context in which `eval` and `run` use this session, and operations go to its graph."""
         return self._as_default()
 
-    @lasting_context
+    @partial(lasting_context, leaving=_check_innermost)
     def _as_default(self) -> Iterator[Session]:
         defaults.sessions.append(self)
         try:
@@ -254,7 +338,8 @@ class Session:
                 with self._graph.as_default():
                     yield self
         finally:
-            defaults.sessions.remove(self)
+            if self in defaults.sessions:  # a test case may have begun anew
+                defaults.sessions.remove(self)
 
     def close(self) -> None:
         """Ends the session: its values are gone."""
@@ -267,6 +352,8 @@ class Session:
         self._value_by_variable = {}
 
     def __enter__(self) -> Session:
+        if self._entered:
+            raise RuntimeError("Session context managers are not re-entrant. Use `Session.as_default()` instead.")
         context = self._as_default()
         context.__enter__()
         self._entered.append(context)
@@ -276,6 +363,18 @@ class Session:
         self._entered.pop().__exit__(*exception)
         if not self._entered:
             self.close()
+
+
+def _checked_target(target: Any) -> Any:
+    """The engine to run on, which is this process."""
+    if target and not isinstance(target, str | bytes):
+        raise TypeError(f"Argument `target` must be a string, but got {target!r} of type {type(target).__name__}")
+    if target and target not in ("local", b"local"):
+        raise NotFoundError.of(
+            f"No session factory registered for the given session options: {{target: {target!r}}}. Sessions run in "
+            'this process: the target must be "".'
+        )
+    return target
 
 
 def _are_tensors(fetches: Any) -> bool:

@@ -7,13 +7,15 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
+from tapeflow._src.compat.v1.graph.devices import DevicesOfGraph
 from tapeflow._src.compat.v1.graph.operation import Operation, VariableOperation, operation_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.types.device_spec import DeviceSpec
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 
 
-class VariablesOfGraph(_core.Graph):
+class VariablesOfGraph(DevicesOfGraph):
     """What a graph knows of the variables made in it."""
 
     def _begin_variables(self) -> None:
@@ -37,6 +39,7 @@ class VariablesOfGraph(_core.Graph):
     ) -> None:
         """Sets up a variable of this graph: its name, its initializer and the tensor that reads it."""
         base = name or "Variable"
+        device_blocks = self._device_blocks
         self.check_scope_name(base)
         full = base[:-1] if base.endswith("/") else _core.Graph.unique_name(self, self.scope + base)
         scope, controls = self.scope, self.control_scope
@@ -50,6 +53,9 @@ class VariablesOfGraph(_core.Graph):
             declared = as_shape(shape) if shape is not None else known
             variable._name = full
             variable._declare(value.dtype, declared, trainable, f"{full}:0")
+            operation = VariableOperation(self, full)
+            self._apply_device_functions(operation)
+            self._open_blocks((None, DeviceSpec.from_string(operation.device)))
             first = self.node_count
             self.names_nodes = False
             variable.assign(value)
@@ -62,10 +68,11 @@ class VariablesOfGraph(_core.Graph):
         finally:
             self.names_nodes = True
             self.scope, self.control_scope = scope, controls
+            self._open_blocks(device_blocks)
         variable._graph = self
         variable._unique_id = f"{full}_{id(variable)}"
         self._variable_by_name[full] = variable
-        self._facts_by_name[full] = (VariableOperation(self, full), first, value, reading)
+        self._facts_by_name[full] = (operation, first, value, reading)
         self.created_variables.append(variable)
         self._collect(variable, trainable)
 

@@ -1,0 +1,1 @@
+"""Inner modules that programs with graphs and sessions import."""
