@@ -357,6 +357,8 @@ Tensor from_other(PyObject* o, DType wanted, DType preferred, const char* who) {
     Ref list = checked(PySequence_List(o));
     return from_sequence(list.get(), wanted, preferred, who);
   }
+  if (o == Py_None && thread_state().stage && thread_locals.packing_depth == 0)
+    fail(ErrorKind::value, "None values not supported.");
   fail_unsupported(o);
 }
 

@@ -1,5 +1,7 @@
 """Compositions that run whole when the graph runs: what is known of their results while tracing."""
 
+import pytest
+
 import tapeflow as tf
 
 
@@ -28,3 +30,10 @@ def test_tracing_takes_no_element_of_an_iterator():
     text = tf.function(lambda given: tf.as_string(next(given)))
     assert text(iterator).to_list() == [[b"0", b"1"], [b"2"]]
     assert len(list(iterator)) == 2
+
+
+def test_refused_values_are_errors_of_the_run():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        part = tf.strings.substr(tf.constant([b"bad"]), 4, 2)  # TensorFlow, too, looks at values when the graph runs
+        with pytest.raises(tf.errors.InvalidArgumentError, match="pos 4 out of range"):
+            session.run(part)

@@ -45,7 +45,10 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
             if (known := _with_known_values(leaves)) is None:
                 return _run_whole(function, args, kwargs, leaves)
             positional, named = nest.pack_sequence_as([args, kwargs], known, expand_composites=True)
-            return _stage(function, tuple(positional), named)
+            try:
+                return _stage(function, tuple(positional), named)
+            except OpError:  # these values are refused, not the shapes: it is an error of the run
+                return _run_whole(function, args, kwargs, leaves)
         except Exception:
             if isinstance(error, ValueError | OpError | RefusedDtypeError):
                 raise error from None

@@ -42,14 +42,27 @@ def _kind(value: Any) -> Any:
 
 def _joined(kinds: Sequence[Any]) -> Any:
     """The dtype that NumPy gives to a mix of dtypes and Python numbers."""
-    return np.result_type(*kinds) if kinds else np.dtype(float)
+    return canonical(np.result_type(*kinds) if kinds else np.dtype(float))
+
+
+def canonical(dtype: Any) -> Any:
+    """The dtype, or the one of half its size where float64 is not allowed."""
+    if state.allow_float64:
+        return dtype
+    narrow = {"float64": np.dtype(np.float32), "complex128": np.dtype(np.complex64)}
+    return narrow.get(np.dtype(dtype).name, dtype)
+
+
+def default_float() -> Any:
+    """The dtype of floats that nothing else decides."""
+    return float64 if state.allow_float64 and not state.prefer_float32 else float32
 
 
 def promoted(*values: Any, floats: bool = False) -> list[Any]:
     """The values as tensors of their common dtype; with `floats`, integers become float64."""
     dtype = as_dtype(_joined([_kind(v) for v in values]))
     if floats and (dtype.is_integer or dtype.is_bool):
-        dtype = float32 if state.prefer_float32 else float64
+        dtype = default_float()
     return [cast(tensor_of(v), dtype) for v in values]
 
 
@@ -130,8 +143,8 @@ def axis_in_rank(axis: Any, rank: int, who: str) -> int:
 def dtype_or(dtype: Any, default: Any) -> Any:
     """The dtype that was given, or this one."""
     if dtype is None:
-        return default
+        return default if state.allow_float64 or default is None else as_dtype(canonical(default.as_numpy_dtype))
     if isinstance(dtype, type | np.dtype) or (isinstance(dtype, str) and dtype[:1] in "SU<>|=" and len(dtype) > 1):
         dtype = np.dtype(dtype)
-        return as_dtype("string") if dtype.kind in "SU" else as_dtype(dtype)
+        return as_dtype("string") if dtype.kind in "SU" else as_dtype(canonical(dtype))
     return as_dtype(dtype)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.namespace import public
-from tapeflow._src.numpy.promotion import promoted
+from tapeflow._src.numpy.promotion import default_float, promoted
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.random import streams
@@ -31,7 +31,7 @@ def standard_normal(size: Any = None) -> Any:
     >>> tf.experimental.numpy.random.standard_normal([2, 3]).shape
     TensorShape([2, 3])
     """
-    return streams.normal([] if size is None else dims_of(size), dtype=float64)
+    return streams.normal([] if size is None else dims_of(size), dtype=default_float())
 
 
 @public("experimental.numpy.random.randn")
@@ -51,10 +51,11 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
     >>> tf.experimental.numpy.random.uniform(-1., 1., [2]).dtype
     tf.float64
     """
-    low, high = (cast(bound, float64) for bound in promoted(low, high, floats=True))
+    dtype = default_float()
+    low, high = (cast(bound, dtype) for bound in promoted(low, high, floats=True))
     if size is None:
         size = np.broadcast_shapes(tuple(low.shape.as_list()), tuple(high.shape.as_list()))
-    return streams.uniform(dims_of(size), dtype=float64) * (high - low) + low
+    return streams.uniform(dims_of(size), dtype=dtype) * (high - low) + low
 
 
 @public("experimental.numpy.random.random")

@@ -34,6 +34,7 @@ class _State:
 
     mode: PromoMode | None = None
     prefer_float32 = False
+    allow_float64 = True
 
 
 state = _State()

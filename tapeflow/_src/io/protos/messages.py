@@ -42,6 +42,11 @@ def message_class(name: str) -> Any:
     return found
 
 
+def enum_values(name: str) -> dict[str, int]:
+    """The numbers of an enumeration by their names."""
+    return {value.name: value.number for value in _pool().FindEnumTypeByName(f"{_PACKAGE}.{name}").values}
+
+
 def _reduced(message: Any) -> tuple[Any, ...]:
     """How a message is copied to another process: its name and its bytes."""
     return _revived, (message.DESCRIPTOR.full_name.removeprefix(f"{_PACKAGE}."), message.SerializeToString())

@@ -179,10 +179,11 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
         return None if is_tensor(tensor) else tensor
     constant = _core.constant_of(tensor)
     if constant is not None:
-        return constant.numpy()
+        return np.asarray(constant.numpy())
     known = _core.known_elements(tensor) if tensor.dtype.is_integer else None
     if known is None or (None in known and not partial):
-        return None
+        folded = _core.known_value(tensor)
+        return None if folded is None else np.asarray(folded.numpy())
     return np.array(known, object if None in known else tensor.dtype.as_numpy_dtype).reshape(tensor.shape.as_list())
 
 

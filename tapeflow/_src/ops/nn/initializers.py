@@ -182,16 +182,22 @@ class VarianceScalingInitializerV1(_Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         dims, dtype = dims_of(shape), self.dtype if dtype is None else dtype
+        kind, low, high = self._law(dims)
+        draw = {"uniform": uniform, "normal": normal, "truncated_normal": truncated_normal}[kind]
+        return draw(dims, low, high, dtype, seed=self.seed)
+
+    def _law(self, dims: list[int]) -> tuple[str, float, float]:
+        """The distribution of numbers in this shape: its kind, and its limits or its mean and deviation."""
         fan_in, fan_out = fans(dims)
         units = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         scale = self.scale / max(1.0, units)
         if self.distribution == "uniform":
             limit = sqrt(3.0 * scale)
-            return uniform(dims, -limit, limit, dtype, seed=self.seed)
+            return "uniform", -limit, limit
         if self.distribution == "untruncated_normal":
-            return normal(dims, 0.0, sqrt(scale), dtype, seed=self.seed)
+            return "normal", 0.0, sqrt(scale)
         # Cutting at two deviations leaves this much of the deviation.
-        return truncated_normal(dims, 0.0, sqrt(scale) / 0.87962566103423978, dtype, seed=self.seed)
+        return "truncated_normal", 0.0, sqrt(scale) / 0.87962566103423978
 
     def get_config(self) -> dict[str, Any]:
         """The settings, for `from_config`."""

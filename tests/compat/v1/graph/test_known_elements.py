@@ -1,5 +1,6 @@
 """Shapes in graphs that follow from constants and known shapes, as TensorFlow's shape inference folds them."""
 
+import numpy as np
 import pytest
 
 import tapeflow as tf
@@ -84,3 +85,28 @@ def test_shapes_do_not_follow_from_defaults():
         rows = v1.sparse_placeholder(tf.float32, [None, None, 1])
         assert tf.is_symbolic_tensor(rows.dense_shape)
         assert tf.sparse.reshape(rows, tf.shape(rows)[:2]).shape.as_list() == [None, None]
+
+
+def test_static_values_of_small_constants():
+    with tf.Graph().as_default():
+        for x, expected in [
+            (tf.constant(2), 2),
+            (tf.zeros([2]), [0.0, 0.0]),
+            (tf.cast(tf.constant(2), tf.float32), 2.0),
+            (tf.concat([tf.constant([1.0]), [2.0]], 0), [1.0, 2.0]),
+            (tf.equal(tf.constant(2), 3), False),
+            (tf.rank(tf.zeros([2, 3])), 2),
+        ]:
+            found = tf.get_static_value(x)
+            assert isinstance(found, np.ndarray)
+            np.testing.assert_array_equal(found, expected)
+        assert tf.get_static_value(tf.compat.v1.placeholder(tf.float32, [2]) + 1.0) is None
+
+
+def test_none_is_refused_as_in_tensorflow():
+    with tf.Graph().as_default():
+        for function in (tf.convert_to_tensor, tf.constant, tf.sin):
+            with pytest.raises(ValueError, match="None values not supported"):
+                function(None)
+        with pytest.raises(TypeError, match="Failed to convert elements"):
+            tf.constant([1, None])

@@ -13,6 +13,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow.inner_modules import whole_files
+from tapeflow._src.compat.tensorflow.inner_modules.ops.linear_operators import assert_is_batch_matrix
 from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations, training
 from tapeflow._src.function.autograph.builtins import call_builtin
@@ -181,6 +182,10 @@ def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) ->
     if not isinstance(batch_matrices, list | tuple):
         raise TypeError(f"Expected iterable, found {batch_matrices!r}")
     matrices = [find_public("convert_to_tensor")(matrix) for matrix in batch_matrices]
+    for matrix in matrices:
+        assert_is_batch_matrix(matrix)
+    if len(matrices) < 2:
+        return matrices
     shape, broadcast = find_public("shape"), find_public("broadcast_dynamic_shape")
     batch = functools.reduce(broadcast, [shape(matrix)[:-2] for matrix in matrices], shape(1.0))
     concat, broadcast_to = find_public("concat"), find_public("broadcast_to")

@@ -41,6 +41,7 @@ from tapeflow._src.compat.tensorflow.inner_modules.library_table import names_by
 from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
 from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module, raw_path_by_function
 from tapeflow._src.compat.tensorflow.inner_modules.operators import add_operators, make_composite_tensor
+from tapeflow._src.compat.tensorflow.inner_modules.ops.table import names_by_path as ops_names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.random_values import parameterized_truncated_normal
 from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
 from tapeflow._src.compat.tensorflow.inner_modules.symbols import remove_undocumented
@@ -346,6 +347,7 @@ for _path, _names in (
     *execution.names_by_path.items(),
     *recording.names_by_path.items(),
     *session_table.names_by_path.items(),
+    *ops_names_by_path.items(),
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 

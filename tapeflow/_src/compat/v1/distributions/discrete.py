@@ -30,7 +30,7 @@ def _checked_probs(probs: Any, several: bool) -> Any:
     return after(find_public("compat.v1.debugging.assert_near")(total, ones, message="probs does not sum to 1."), probs)
 
 
-def _logits_and_probs(logits: Any, probs: Any, validate_args: bool, several: bool) -> tuple[Any, Any]:
+def logits_and_probs(logits: Any, probs: Any, validate_args: bool, several: bool) -> tuple[Any, Any]:
     """Both forms of the parameter, of which one is given."""
     if (probs is None) == (logits is None):
         raise ValueError("Must pass probs or logits, but not both.")
@@ -60,7 +60,7 @@ class Bernoulli(Distribution):
         allow_nan_stats: bool = True, name: str = "Bernoulli",
     ) -> None:  # fmt: skip
         arguments = dict(locals())
-        self.logits, self.probs = _logits_and_probs(logits, probs, validate_args, False)
+        self.logits, self.probs = logits_and_probs(logits, probs, validate_args, False)
         self._set_up(arguments, [self.logits], as_dtype(dtype))
 
     def _sample(self, size: Any, seed: int | None) -> Any:
@@ -111,7 +111,7 @@ class Categorical(Distribution):
         allow_nan_stats: bool = True, name: str = "Categorical",
     ) -> None:  # fmt: skip
         arguments = dict(locals())
-        self.logits, self.probs = _logits_and_probs(logits, probs, validate_args, True)
+        self.logits, self.probs = logits_and_probs(logits, probs, validate_args, True)
         self._set_up(arguments, [self.logits], as_dtype(dtype))
 
     batch_shape = property(lambda self: self.logits.shape[:-1], doc="The shape of the parameters but for the classes.")
@@ -217,7 +217,7 @@ class Multinomial(_Counts):
         allow_nan_stats: bool = True, name: str = "Multinomial",
     ) -> None:  # fmt: skip
         arguments = dict(locals())
-        self.logits, self.probs = _logits_and_probs(logits, probs, validate_args, True)
+        self.logits, self.probs = logits_and_probs(logits, probs, validate_args, True)
         self.total_count = cast(convert_to_tensor(total_count), self.logits.dtype)
         if validate_args:
             self.total_count = require_integers(self.total_count, "total_count")

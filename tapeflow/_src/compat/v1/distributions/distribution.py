@@ -276,7 +276,7 @@ class Distribution:
         return self.entropy() + self.kl_divergence(other)
 
 
-_divergence_by_classes: dict[tuple[type, type], Callable[..., Any]] = {}
+divergence_by_classes: dict[tuple[type, type], Callable[..., Any]] = {}
 
 
 @public("compat.v1.distributions.RegisterKL")
@@ -296,10 +296,10 @@ class RegisterKL:
         """Registers the function."""
         if not callable(kl_fn):
             raise TypeError(f"kl_fn must be callable, received: {kl_fn}")
-        if self._key in _divergence_by_classes:
+        if self._key in divergence_by_classes:
             a, b = self._key
             raise ValueError(f"KL({a.__name__} || {b.__name__}) has already been registered")
-        _divergence_by_classes[self._key] = kl_fn
+        divergence_by_classes[self._key] = kl_fn
         return kl_fn
 
 
@@ -315,8 +315,8 @@ def kl_divergence(
     """
     for a in type(distribution_a).__mro__:
         for b in type(distribution_b).__mro__:
-            if (a, b) in _divergence_by_classes:
-                found = _divergence_by_classes[a, b](distribution_a, distribution_b, name=name)
+            if (a, b) in divergence_by_classes:
+                found = divergence_by_classes[a, b](distribution_a, distribution_b, name=name)
                 if allow_nan_stats:
                     return found
                 message = f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN values"

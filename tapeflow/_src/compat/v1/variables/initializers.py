@@ -122,4 +122,8 @@ class IdentityInitializerV1(_SettledInitializer):
                 "The tensor to initialize, specified by argument `shape` must be at least two-dimensional. Received "
                 f"shape={sizes}"
             )
-        return convert_to_tensor(self.gain, kind) * find_public("eye")(*sizes, dtype=kind)
+        if partition_info is None:
+            return convert_to_tensor(self.gain, kind) * find_public("eye")(*sizes, dtype=kind)
+        whole = find_public("eye")(*dims_of(partition_info.full_shape), dtype=kind)
+        part = find_public("slice")(whole, list(partition_info.var_offset), sizes)
+        return convert_to_tensor(self.gain, kind) * part

@@ -102,6 +102,49 @@ def partition_sizes(shape: TensorShape, counts: Sequence[int]) -> tuple[int, lis
     return axis, [length + (part < extra) for part in range(counts[axis])]
 
 
+class PartitionInfo:
+    """Which part of a whole variable an initializer makes: the shape of the whole, and where the part begins."""
+
+    def __init__(self, full_shape: Any, var_offset: Any) -> None:
+        for name, value in (("full_shape", full_shape), ("var_offset", var_offset)):
+            if not isinstance(value, Sequence) or isinstance(value, str):
+                raise TypeError(f"`{name}` must be a sequence (like tuple or list) instead of {type(value).__name__}")
+        if len(full_shape) != len(var_offset):
+            raise ValueError(
+                f"Expected equal length, but `var_offset` is of length {len(var_offset)} while full_shape is of length "
+                f"{len(full_shape)}."
+            )
+        for offset, size in zip(var_offset, full_shape):
+            if not 0 <= offset < size:
+                raise ValueError(f"Expected 0 <= offset < shape but found offset={offset}, shape={size}")
+        self._full_shape, self._var_offset = full_shape, var_offset
+
+    full_shape = property(lambda self: self._full_shape)
+    var_offset = property(lambda self: self._var_offset)
+
+    def single_offset(self, shape: Any) -> int:
+        """Where the part begins along the one axis that is divided; 0 if none is."""
+        axis = self.single_slice_dim(shape)
+        return 0 if axis is None else int(self.var_offset[axis])
+
+    def single_slice_dim(self, shape: Any) -> int | None:
+        """The one axis along which a part of this shape is less than the whole; None if there is none."""
+        if not isinstance(shape, Sequence) or isinstance(shape, str):
+            raise TypeError(f"`shape` must be a sequence (like tuple or list) instead of {type(shape).__name__}")
+        if len(shape) != len(self.full_shape):
+            raise ValueError(
+                f"Expected equal length, but received shape={shape} of length {len(shape)} while self.full_shape="
+                f"{self.full_shape} is of length {len(self.full_shape)}."
+            )
+        for size, offset, whole in zip(shape, self.var_offset, self.full_shape):
+            if offset + size > whole:
+                raise ValueError(f"With self.var_offset={self.var_offset}, a partition of shape={shape} exceeds it")
+        divided = [axis for axis, size in enumerate(shape) if size != self.full_shape[axis]]
+        if len(divided) > 1:
+            raise ValueError(f"Cannot use single_slice_dim() with shape={shape}: slice dim could be {divided}")
+        return divided[0] if divided else None
+
+
 class PartitionedVariable:
     """A variable that is kept in parts along an axis; an operation sees the whole."""
 

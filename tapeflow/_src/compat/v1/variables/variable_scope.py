@@ -6,13 +6,14 @@ import enum
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
 from tapeflow._src.compat.v1.graph.graph import defaults, get_default_graph
-from tapeflow._src.compat.v1.variables.partitions import PartitionedVariable, partition_sizes
+from tapeflow._src.compat.v1.variables.partitions import PartitionedVariable, PartitionInfo, partition_sizes
 from tapeflow._src.compat.v1.variables.variables import VariableV1
 from tapeflow._src.module import name_scope
 from tapeflow._src.namespace import find_public, public
@@ -468,10 +469,25 @@ def _find_or_make_parts(
         if initializer is not None and not callable(initializer):
             index = tuple(slice(start, start + size) if i == axis else slice(None) for i in range(len(shape)))
             first, part_shape = convert_to_tensor(initializer)[index], None
+        elif initializer is not None:
+            begin = [start if i == axis else 0 for i in range(len(shape))]
+            first = _for_part(initializer, PartitionInfo(shape.as_list(), begin))
         parts.append(_find_or_make(f"{name}/part_{number}", part_shape, dtype, first, **options))
         start += size
     whole_by_name[name] = PartitionedVariable(name, shape, dtype, parts, counts)
     return whole_by_name[name]
+
+
+def _for_part(initializer: Any, info: PartitionInfo) -> Any:
+    """The initializer of a part; it is told which part it is if it has an argument for that."""
+    initializer = initializer() if isinstance(initializer, type) else initializer
+    try:
+        takes_info = "partition_info" in signature(initializer).parameters
+    except (TypeError, ValueError):  # a function of C
+        takes_info = False
+    if not takes_info:
+        return initializer
+    return lambda shape, dtype=None: initializer(shape, dtype=dtype, partition_info=info)
 
 
 def _check_shared(found: Any, name: str, shape: Any, dtype: Any) -> None:
