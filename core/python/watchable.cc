@@ -15,9 +15,11 @@ namespace {
 
 Ref resolve(PyObject* o) {
   if (is_tensor(o) || is_variable(o)) return Ref::share(o);
-  Ref handle(PyObject_GetAttrString(o, "handle"));
-  if (handle && is_variable(handle.get())) return handle;
-  PyErr_Clear();
+  for (const char* name : {"handle", "_primary"}) {  // of wrappers; of variables with several copies
+    Ref inner(PyObject_GetAttrString(o, name));
+    if (inner && is_variable(inner.get())) return inner;
+    PyErr_Clear();
+  }
   return Ref();
 }
 

@@ -134,13 +134,18 @@ def set_default(strategy: Any) -> None:
     _default[:] = [strategy, ReplicaContext(strategy, 0)]
 
 
+def is_default(strategy: Any) -> bool:
+    """Whether a strategy is the one that holds where the program names none."""
+    return strategy is _default[0]
+
+
 class inside:  # noqa: N801  a context manager
     """A block in which a strategy is in force, in one of its replicas or, with None, outside of them."""
 
     __slots__ = ("_place",)
 
     def __init__(self, strategy: Any, replica: ReplicaContext | None) -> None:
-        if strategy is _default[0]:
+        if is_default(strategy):
             replica = _default[1]
         self._place = (strategy, replica)
 

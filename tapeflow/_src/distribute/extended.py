@@ -7,11 +7,21 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tapeflow._src import primitives
+from tapeflow._src.config import device
 from tapeflow._src.data.dataset import Dataset
-from tapeflow._src.distribute.context import as_reduce_op, get_replica_context, get_strategy, has_strategy, updating
+from tapeflow._src.distribute.context import (
+    ReduceOp,
+    as_reduce_op,
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    is_default,
+    updating,
+)
 from tapeflow._src.distribute.multi_step import MultiStepContext, run_steps
-from tapeflow._src.distribute.values import DistributedVariable, Mirrored, regroup, select
+from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, Mirrored, regroup, select
 from tapeflow._src.namespace import public
+from tapeflow._src.types import nest
 
 
 @public("distribute.StrategyExtended")
@@ -76,8 +86,8 @@ class StrategyExtended:
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable belongs to this strategy."""
-        unmarked = None if self._strategy.num_replicas_in_sync > 1 else self._strategy
-        return getattr(v, "_distribute_strategy", unmarked) is self._strategy
+        made_by = getattr(v, "_distribute_strategy", None)
+        return made_by is (None if is_default(self._strategy) else self._strategy)
 
     def value_container(self, value: Any) -> Any:
         """The variable of which `value` is the copy of one replica, or else the value itself."""
@@ -85,18 +95,29 @@ class StrategyExtended:
         return value if container is None else container()
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
-        """The values of all replicas as one."""
-        return self._strategy._reduce(as_reduce_op(reduce_op), value, options)
+        """The values of all replicas as one, on the devices of a variable or of another value, or on a named one."""
+        operation = as_reduce_op(reduce_op)
+        if operation is ReduceOp.MEAN and isinstance(value, (Mirrored, DistributedVariable)):
+            return value
+        if self._strategy._replicas_here == 1:  # one message for all of a structure
+            reduced = self._strategy._reduce(operation, value, options)
+            return nest.map_structure(lambda leaf: _on_devices(leaf, destinations), reduced)
+
+        def reduce(leaf: Any) -> Any:
+            reduced = self._strategy._reduce_one(operation, leaf, options)
+            return reduced if reduced is leaf else _on_devices(reduced, destinations)
+
+        return nest.map_structure(reduce, value)
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         """Like `reduce_to`, for several values at once."""
         values = [value for value, _ in value_destination_pairs]
-        return list(self._strategy._reduce(as_reduce_op(reduce_op), values, options))
+        reduced = self._strategy._reduce(as_reduce_op(reduce_op), values, options)
+        return [_on_devices(value, where) for value, (_, where) in zip(reduced, value_destination_pairs)]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """The tensor for each replica."""
-        copies = [tensor, *(primitives.Identity(tensor) for _ in range(1, self._strategy._replicas_here))]
-        return Mirrored(copies) if len(copies) > 1 else tensor
+        """The tensor on the devices of a variable or of another value, or on a named one."""
+        return tensor if isinstance(tensor, (int, float)) else _on_devices(tensor, destinations)
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Calls `fn` in each replica, as `Strategy.run` does."""
@@ -162,3 +183,16 @@ class StrategyExtended:
     _id_in_cluster = property(lambda self: self._strategy._group.rank)
     _num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync)
     _global_batch_size = True
+
+
+def _on_devices(value: Any, destinations: Any) -> Any:
+    """A value on the devices that are meant: one for each part of a distributed value, or a named one."""
+    if isinstance(destinations, DistributedValues):
+        devices = destinations._devices
+        return value if len(devices) == 1 else Mirrored([_on_device(value, name) for name in devices])
+    return _on_device(value, destinations) if isinstance(destinations, str) else value
+
+
+def _on_device(value: Any, name: str) -> Any:
+    with device(name):
+        return nest.map_structure(primitives.Identity, value, expand_composites=True)

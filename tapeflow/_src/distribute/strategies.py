@@ -28,6 +28,8 @@ class OneDeviceStrategy(Strategy):
     True
     """
 
+    _mirrors_variables = False
+
     def __init__(self, device: str) -> None:
         self._begin(processors("OneDeviceStrategy", [device]), OneProcess(), None)
 
@@ -65,6 +67,8 @@ class CentralStorageStrategy(Strategy):
     >>> tf.distribute.experimental.CentralStorageStrategy(["CPU:0"]).num_replicas_in_sync
     1
     """
+
+    _mirrors_variables = False
 
     def __init__(self, compute_devices: Any = None, parameter_device: Any = None) -> None:
         if parameter_device is not None:

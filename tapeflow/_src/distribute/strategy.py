@@ -71,6 +71,7 @@ class Strategy:
         self._sum_at_once = getattr(group, "sum_at_once", None) if options is None and replicas_here == 1 else None
 
     extended = property(lambda self: self._extended, doc="What libraries ask of the strategy.")
+    _mirrors_variables = True  # whether variables of a strategy with one replica are mirrored ones too
     _should_use_with_coordinator = False  # no strategy here hands its steps to a coordinator of workers
     cluster_resolver = property(lambda self: None, doc="The machines: this one alone.")
 
@@ -90,7 +91,7 @@ class Strategy:
         require_cross_replica_context(self)
         entered = get_strategy() is self
         with inside(self, None):
-            if entered or (self.num_replicas_in_sync == 1 and self._processors[0] == 0):
+            if entered:
                 yield self
             else:
                 with variable_creator_scope(creator(self)):
@@ -141,20 +142,20 @@ class Strategy:
         require_cross_replica_context(self)
         operation = as_reduce_op(reduce_op)
         if axis is None:
-            return nest.map_structure(lambda leaf: self._reduce_one(operation, leaf), value)
+            return nest.map_structure(lambda leaf: self._reduce_one(operation, leaf, self._options), value)
         if any(isinstance(leaf, DistributedValues) for leaf in nest.flatten(value)) and nest.is_nested(value):
             return nest.map_structure(lambda leaf: self.reduce(operation, leaf, axis), value)
-        parts = [_along_axis(part, axis, operation) for part in self.experimental_local_results(value)]
+        parts = [_along_axis(part, axis, operation) for part in self._parts(value)]
         totals = self._reduce(ReduceOp.SUM, regroup([total for total, _ in parts]), self._options)
         if operation is ReduceOp.SUM:
             return totals
         counts = self._reduce(ReduceOp.SUM, regroup([count for _, count in parts]), self._options)
         return primitives.RealDiv(totals, cast(counts, totals.dtype))
 
-    def _reduce_one(self, operation: ReduceOp, leaf: Any) -> Any:
+    def _reduce_one(self, operation: ReduceOp, leaf: Any, options: Any) -> Any:
         """One leaf of a value; one that is not distributed is equal in all replicas of this process."""
         if isinstance(leaf, DistributedValues) or self._replicas_here == 1:
-            return self._reduce(operation, leaf, self._options)
+            return self._reduce(operation, leaf, options)
         if operation is ReduceOp.MEAN or (isinstance(leaf, (int, float)) and leaf == 0):
             return leaf
         raise ValueError(
@@ -344,6 +345,10 @@ class Strategy:
         """One operation that waits for the values of all replicas of this process."""
         return group_operations(*self.experimental_local_results(value), name=name)
 
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[None]:
+        """A block in which new variables are kept with another one."""
+        return self._extended.colocate_vars_with(colocate_with_variable)
+
     def make_dataset_iterator(self, dataset: Any) -> Any:
         """An iterator over a dataset whose elements are split among the replicas, as TensorFlow 1 has it."""
         return input_iterator(self.experimental_distribute_dataset(dataset))
@@ -382,6 +387,8 @@ class ValueContext:
 
 class DefaultStrategy(Strategy):
     """The strategy of programs that name none."""
+
+    _mirrors_variables = False
 
     def _devices(self, what: str) -> tuple[str, ...]:
         raise RuntimeError(f"{what}() method unsupported by default tf.distribute.Strategy.")

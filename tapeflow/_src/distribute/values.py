@@ -106,6 +106,9 @@ class Mirrored(DistributedValues):
 class DistributedVariable(DistributedValues):
     """A variable with a copy in each replica. Functions of replicas take it whole: reading it gives the own copy."""
 
+    is_distributed_variable = True
+    _policy = None  # a variable's class says how it is merged
+
 
 def select(structure: Any, replica: int) -> Any:
     """The structure with each value of several replicas replaced by its part for one replica of this process."""

@@ -132,14 +132,18 @@ class MirroredVariable(variables.Variable, DistributedVariable):
         return int(replica._replica_id)
 
     distribute_strategy = property(lambda self: self._distribute_strategy, doc="The strategy that made the variable.")
+    _values = property(lambda self: self.values)
     _primary = property(lambda self: self.values[0])
 
     def _get(self) -> Any:
         replica = context.get_replica_context()
         return self.values[0 if replica is None else replica.local_id]
 
-    def __repr__(self) -> str:
-        return DistributedValues.__repr__(self)
+    __repr__ = DistributedValues.__repr__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        with self._distribute_strategy.scope():
+            return super().__deepcopy__(memo)
 
 
 def mirrored(variable: Any, strategy: Any, copies: list[Any]) -> MirroredVariable:
@@ -173,7 +177,7 @@ class SyncOnReadVariable(DistributedVariable, Trackable):
     _shared_name = property(lambda self: self._values[0]._shared_name)
     dtype = property(lambda self: self._values[0].dtype)
     shape = property(lambda self: self._values[0].shape)
-    trainable = property(lambda self: False)
+    trainable = property(lambda self: self._values[0].trainable)
     device = property(lambda self: self._get().device)
     constraint = property(lambda self: self._values[0].constraint)
     initializer = property(lambda self: None)
@@ -279,8 +283,7 @@ class SyncOnReadVariable(DistributedVariable, Trackable):
         """The shape."""
         return self.shape
 
-    def __repr__(self) -> str:
-        return f"SyncOnReadVariable:{[component.name for component in self._values]}"
+    __repr__ = DistributedValues.__repr__
 
     def _serialize_to_tensors(self) -> dict[str, Any]:
         return {"VARIABLE_VALUE": self._total()}
@@ -319,13 +322,15 @@ SyncOnReadVariable.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def creator(strategy: Any) -> Callable[..., Any]:
-    """What `tf.Variable` and `tf.compat.v1.Variable` make in the scope of a strategy: with one replica, a variable on
-    its device."""
+    """What `tf.Variable` and `tf.compat.v1.Variable` make in the scope of a strategy: a mirrored variable, or one on
+    the device of the only replica."""
 
     def create(next_creator: Callable[..., Any], **arguments: Any) -> Any:
-        if strategy.num_replicas_in_sync == 1:
-            with strategy._at_replica(0):
-                return next_creator(**arguments)
+        if strategy.num_replicas_in_sync == 1 and not strategy._mirrors_variables:
+            with strategy._at_first_device():
+                variable = next_creator(**arguments)
+            variable._distribute_strategy = strategy
+            return variable
         synchronization = arguments.get("synchronization") or VariableSynchronization.AUTO
         aggregation = arguments.get("aggregation") or VariableAggregation.NONE
         if synchronization == VariableSynchronization.NONE:
@@ -334,7 +339,9 @@ def creator(strategy: Any) -> Callable[..., Any]:
                 f"`synchronization` for variable: {arguments.get('name')}"
             )
         on_read = synchronization == VariableSynchronization.ON_READ
-        if on_read:
+        if not on_read:
+            arguments["synchronization"] = VariableSynchronization.ON_WRITE
+        elif arguments.get("trainable") is None:
             arguments["trainable"] = False
         with strategy._at_replica(0):
             first = next_creator(**arguments)

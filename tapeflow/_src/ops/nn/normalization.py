@@ -12,7 +12,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, is_open, ones_like, shape_argument
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, is_tensor
 from tapeflow._src.ops.arrays.shaping import ensure_shape, of_rank
 from tapeflow._src.ops.random.stateless import stateless_uniform
 from tapeflow._src.ops.random.streams import uniform
@@ -417,7 +417,7 @@ def general_dropout(
         raise ValueError(
             f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={x.dtype!r}"
         )
-    if _core.is_tensor(rate):
+    if is_tensor(rate):
         rate = convert_to_tensor(rate)
         if rate.shape.rank not in (0, None):
             raise ValueError(f"`rate` must be a scalar tensor. Received: rate={rate}")

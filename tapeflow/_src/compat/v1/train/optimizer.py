@@ -14,7 +14,7 @@ from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.variables.variable_scope import beside_the_model
 from tapeflow._src.compat.v1.variables.variables import VariableV1, trainable_variables
 from tapeflow._src.diagnostics.observers import observers
-from tapeflow._src.distribute.context import get_replica_context, has_strategy, updating
+from tapeflow._src.distribute.context import ReduceOp, get_replica_context, has_strategy, updating
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.indexed_slices import IndexedSlices
@@ -143,7 +143,7 @@ class Optimizer:
         self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: Any = None
     ) -> Any:
         """Adds the gradients of all replicas, and changes the variables in each replica of this process by the sums."""
-        sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
+        sums = distribution._reduce(ReduceOp.SUM, [dx for dx, _ in grads_and_vars], None)
         pairs = [(dx, variable) for dx, (_, variable) in zip(sums, grads_and_vars)]
         places = [distribution._at_replica(number) for number in range(distribution._replicas_here)]
         with updating():
