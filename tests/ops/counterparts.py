@@ -323,6 +323,7 @@ others: dict[str, Callable[..., Any]] = {
     "RealFourier": _fourier(np.fft.rfftn),
     "Reshape": np.reshape,
     "ReverseV2": lambda x, axis: np.flip(x, tuple(axis)),
+    "RollAxis": np.roll,
     "ScatterNd": lambda indices, updates, shape: _scatter(np.zeros(shape, updates.dtype), indices, updates, np.add),
     "CountValues": lambda x, size: np.bincount(x.ravel(), minlength=size)[:size],
     "SearchSorted": _search,

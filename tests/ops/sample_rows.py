@@ -288,6 +288,7 @@ builders_by_name: dict[str, list[Builder]] = {
     "Pack": [lambda m: call([m(2, 3) for _ in range(m.size())], m.choose((0, 1, 2, -1)))],
     "PadV2": [lambda m: call(m(2, 3), [m.size(0, 1), 1, 2, m.size(0, 1)], m()), lambda m: call(m(3), [0, 2], m())],
     "ReverseV2": [lambda m: call(m(2, 3), m.choose(([0], [1], [0, -1], [])))],
+    "RollAxis": [lambda m: call(m(2, 3), m.choose((0, 1, -1, 5)), m.choose((0, 1, -1)))],
     "SplitV": [lambda m: call(m(2, 4), [1, 3], 1), lambda m: call(m(3), [1, 0, 2])],
     "Tile": [lambda m: call(m(2, 3), [m.size(), m.size()])],
     "Unpack": [lambda m: call(m(2, 3), -1, m.choose((0, 1, -1)))],

@@ -232,6 +232,7 @@ large_by_name: dict[str, Callable[[Maker], sample_makers.Call]] = {
     "Pack": lambda m: sample_makers.call([m(301, 203), m(301, 203)], -1),
     "Prod": lambda m: sample_makers.call(m(301, 17, 29), [0, 2], False),
     "ReverseV2": lambda m: sample_makers.call(m(301, 503), [0, 1]),
+    "RollAxis": lambda m: sample_makers.call(m(301, 503), m.choose((1, -200)), m.choose((0, 1))),
     "SelectV2": lambda m: sample_makers.call(m.flags(301, 503), m(301, 503), m(503)),
     "Softmax": lambda m: sample_makers.call(m(301, 401)),
     "Sum": lambda m: sample_makers.call(*m.choose(((m(151_003), None, False), (m(30_011, 5), [0], False)))),

@@ -232,6 +232,7 @@ misshapen: dict[str, tuple[Call, str]] = {
     "PadV2": (sample_makers.call(np.ones([2]), [1, 1, 1, 1], np.ones([])), "rank of inputs"),
     "Reshape": (sample_makers.call(np.ones([4]), [3]), "Input to reshape is a tensor with 4 values"),
     "ReverseV2": (sample_makers.call(np.ones([2]), [1]), "1"),
+    "RollAxis": (sample_makers.call(np.ones([2]), 1, 1), "1"),
     "ScatterNd": (sample_makers.call(np.array([[0]]), np.ones([2]), [3]), "updates"),
     "SelectV2": (
         sample_makers.call(np.array([True, False]), np.ones([3]), np.ones([3])),

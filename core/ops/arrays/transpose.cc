@@ -195,6 +195,60 @@ Gradient: `dx` is `dy`, reversed along the same dimensions.
 <tf.Tensor: shape=(3,), dtype=int32, numpy=array([3, 2, 1], dtype=int32)>)",
 });
 
+constexpr struct : Keys {
+  Key<int64_t> shift = next("shift"), axis = next("axis");
+} roll_params;
+
+// How far the elements along an axis of `length` move on, as a number from 0 to length - 1.
+int64_t places_of_roll(const Call& call, int64_t length) {
+  const int64_t places = length ? call.params[roll_params.shift] % length : 0;
+  return places < 0 ? places + length : places;
+}
+
+bool movement_of_roll(const Call& call, AxisMovement& m) {
+  m.in_axis = m.out_axis = normalize_axis(call.name(), call.params[roll_params.axis], call.in[0].rank());
+  const int64_t length = call.in[0].dim(m.in_axis), places = places_of_roll(call, length);
+  if (length > AxisMovement::kMostParts) return false;
+  auto& parts = m.results.emplace_back();
+  for (int64_t i = 0; i < length; ++i) parts.push_back({0, (i + length - places) % length});
+  return true;
+}
+
+// One axis of `tf.roll`.
+const Op& roll_op = define(Op{
+    .name = "RollAxis",
+    .planning = {.cannot_fail = true, .movement = movement_of_roll},
+    .arguments = {tensor("input", any_dtype), integer(roll_params.shift), integer(roll_params.axis)},
+    .infer =
+        [](Call& call) {
+          normalize_axis(call.name(), call.params[roll_params.axis], call.in[0].rank());
+          call.returns(call.in[0].dtype(), call.in[0].shape());
+        },
+    .infer_staged = same_as_input,
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (x.size() == 0) return;
+          const int axis = normalize_axis(call.name(), call.params[roll_params.axis], x.rank());
+          const int64_t outer = x.shape().elements(0, axis), row = x.shape().elements(axis, x.rank());
+          const int64_t head = row / x.dim(axis) * places_of_roll(call, x.dim(axis)), tail = row - head;
+          const size_t size = size_of(x.dtype());
+          copy_rows(x.dtype(), x.raw(), row, offset(y.mutable_raw(), head, size), row, tail, outer);
+          copy_rows(x.dtype(), offset(x.raw(), tail, size), row, y.mutable_raw(), row, head, outer);
+        },
+    .vjp =
+        [](RuleContext& c) {
+          c.set(0, run(c.op, {c.dy()}, {Param(-c.params[roll_params.shift]), c.params.value(roll_params.axis)}));
+        },
+    .jvp = [](RuleContext& c) { c.set(0, run(c.op, {c.x_dot(0)}, c.params)); },
+    .batch = batch_along<roll_params.axis.index>,
+    .row_rule =
+        [](const Call& call, std::span<const bool>, std::span<bool>) {
+          const int axis = normalize_axis(call.name(), call.params[roll_params.axis], call.in[0].rank());
+          return axis != 0 ? RowStructure::separate : RowStructure::mixed;
+        },
+});
+
 }  // namespace
 
 Tensor transpose(const Tensor& x, Ints permutation) {

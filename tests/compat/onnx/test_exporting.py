@@ -42,6 +42,7 @@ def test_operations():
             tf.one_hot(tf.argmax(x, 1), 4), tf.where(x > 0, x, 0.0), tf.tile(x, [1, 2]), tf.nn.l2_normalize(x, 1),
             tf.math.top_k(x, 2)[0], tf.pad(x, [[1, 0], [0, 2]]), tf.math.floormod(x, 0.7), tf.nn.softmax(x),
             tf.reshape(x, [tf.shape(x)[0], 2, 2]), tf.einsum("ij,kj->ik", x, x), tf.linalg.band_part(x, 1, 1),
+            tf.roll(x, 1, 1), tf.roll(x, [1, -6], [0, 1]),
         ]  # fmt: skip
 
     check(tf.function(many), [tf.TensorSpec([None, 4])], numbers(3, 4))

@@ -345,6 +345,17 @@ def _reverse(n: Node) -> Any:
     return n.b.add("Slice", n[0], *bounds)
 
 
+@converts("Roll")
+def _roll(n: Node) -> Any:
+    """The exporter writes shifts below the length of their axes."""
+    found = n[0]
+    for shift, axis in zip(np.ravel(n.required(1, "a shift")), np.ravel(n.required(2, "an axis"))):
+        cut, axes = n.b.ints([-int(shift)]), n.b.ints([int(axis)])
+        parts = n.b.add("Slice", found, cut, n.b.ints([2**40]), axes), n.b.add("Slice", found, n.b.ints([0]), cut, axes)
+        found = n.b.add("Concat", *parts, axis=int(axis))
+    return found
+
+
 @converts("Fill")
 def _fill(n: Node) -> Any:
     return n.b.add("Expand", n[1], n.ints64(0))

@@ -284,22 +284,21 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Any:
                 f"roll: {what} must be a scalar or a 1-D vector. Shape must be at most rank 1 but is rank "
                 f"{np.ndim(given)}. Found: {list(np.shape(given))}"
             )
-    if is_open(x) or holds_symbolic(shift):
-        return _roll_open(x, shift, dims_of(axis))
-    shifts = [shift] if type(shift) is int else dims_of(shift)
     axes = [axis] if type(axis) is int else dims_of(axis)
+    dims = [] if x.shape.rank is None else x.shape.as_list()
+    if x.shape.rank is None or holds_symbolic(shift) or None in [dims[a] for a in axes if -len(dims) <= a < len(dims)]:
+        return _roll_open(x, shift, axes)
+    shifts = [shift] if type(shift) is int else dims_of(shift)
     if len(shifts) != len(axes):
         raise InvalidArgumentError.of(
             f"roll: shift and axis must have the same size: both shapes must be equal; got {shifts} and {axes}"
         )
-    dims = x.shape.as_list()
     for places, along in zip(shifts, axes):
         if not -len(dims) <= along < len(dims):
             raise InvalidArgumentError.of(f"roll: axis {along} is out of range for shape {dims}")
         length = dims[along]
         if length and places % length:
-            head, tail = primitives.SplitV(x, [length - places % length, places % length], along)
-            x = primitives.ConcatV2([tail, head], along)
+            x = primitives.RollAxis(x, places % length, along)
     return x
 
 

@@ -180,6 +180,11 @@ def _reverse(n: ExportedNode) -> Any:
     return n.e.one("ReverseV2", n[0], n.tensor(0))
 
 
+@writes("RollAxis")
+def _roll(n: ExportedNode) -> Any:
+    return n.e.one("Roll", n[0], n.tensor(0), n.tensor(1))
+
+
 @writes("DistinctElements")
 def _distinct(n: ExportedNode) -> Any:
     e, index = n.e, n.kind[0]

@@ -39,7 +39,7 @@ _SHAPELESS = frozenset(
     + ("GatherGrad", "GeluErfGrad", "GeluTanhGrad", "Identity", "Imag", "LeakyRelu")
     + ("LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart", "MatrixDeterminant", "MatrixInverse")
     + ("MatrixSolve", "MatrixTriangularSolve", "MaxPool", "Pack", "Qr", "Real", "ReciprocalGrad", "Relu6Grad")
-    + ("ReluGrad", "ReverseV2", "RsqrtGrad", "ScatterNd", "SegmentMax", "SegmentMin", "SegmentProd")
+    + ("ReluGrad", "ReverseV2", "RollAxis", "RsqrtGrad", "ScatterNd", "SegmentMax", "SegmentMin", "SegmentProd")
     + ("SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxCrossEntropyWithLogits")
     + ("SoftmaxGrad", "SoftplusGrad", "SoftsignGrad", "SparseSoftmaxCrossEntropyWithLogits")
     + ("SparseTensorDenseMatMul", "SqrtGrad", "StitchRows", "StraightThrough", "TanhGrad", "TensorScatterAdd")
