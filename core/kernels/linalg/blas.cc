@@ -5,7 +5,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/instruction_set.h"
 
 namespace tapeflow {
 namespace {
@@ -61,6 +64,13 @@ class Library {
 
   const char* name() const { return handle_ ? provider_.name : "none"; }
 
+  bool has_wide_kernels() const {
+    if (instruction_set() != InstructionSet::avx512 || provider_.name != openblas.name) return true;
+    void* function = symbol("openblas_get_corename");
+    const std::string_view core = function ? reinterpret_cast<const char* (*)()>(function)() : "";
+    return core != "Haswell" && core != "Zen";
+  }
+
   void* symbol(const std::string& name) const {
     return handle_ ? dlsym(handle_, (provider_.prefix + name).c_str()) : nullptr;
   }
@@ -103,6 +113,11 @@ template <class T> BlasGemm<T> find_gemm(const char* routine) {
 void set_blas_library_path(const char* directories) { search_path() = directories; }
 
 const char* blas_provider() { return library().name(); }
+
+bool blas_has_wide_kernels() {
+  static const bool wide = library().has_wide_kernels();
+  return wide;
+}
 
 void* blas_lookup(const char* routine) { return library().symbol(std::string(routine) + "_"); }
 

@@ -15,6 +15,10 @@ void* blas_lookup(const char* routine);
 // "openblas", "mkl" or "none". The environment variable TAPEFLOW_BLAS asks for one of them; openblas is the default.
 const char* blas_provider();
 
+// Whether the library uses the widest vectors of this machine. OpenBLAS takes the kernels of AVX2 for processors with
+// AVX-512 that it does not know.
+bool blas_has_wide_kernels();
+
 // Fortran ?gemm, column-major. Null when there is no library.
 template <class T> using BlasGemm = void (*)(const char* transpose_a, const char* transpose_b, const int* m,
                                              const int* n, const int* k, const T* alpha, const T* a, const int* lda,

@@ -176,7 +176,8 @@ template <class T> bool fits_library(const Product<T>& p) {
   return std::max({p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) <= INT_MAX;
 }
 
-// The own kernel reads A again for each panel of B, without packing it: from this size on the library is ahead.
+// The own kernel reads A again for each panel of B, without packing it: from this size on a library with vectors as
+// wide is ahead.
 template <class T> bool large(const Product<T>& p) {
   constexpr int64_t second_level_cache = 1 << 20;
   return std::min({p.m, p.n, p.k}) >= 256 && p.m * p.k * static_cast<int64_t>(sizeof(T)) > second_level_cache;
@@ -197,7 +198,7 @@ template <class T> bool multiply_product(const Product<T>& p, const Epilogue* ep
     const int64_t work = cost(p);
     const int threads = work < cost_worth_threads() ? 1 : thread_count();
     if constexpr (std::is_floating_point_v<T>) {
-      if (large(p) && fits_library(p)) {
+      if (large(p) && fits_library(p) && blas_has_wide_kernels()) {
         if (const auto library = blas_gemm<T>()) {
           return multiply_blocks(p, threads, epilogue,
                                  [&](const Product<T>& part) { multiply_with_library(library, part); });
