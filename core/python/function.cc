@@ -17,12 +17,23 @@ struct CounterObject {
 PyTypeObject* counter_type = nullptr;
 
 // What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object (which
-// may be a number in graphs, as datasets and iterators are), or a container of such.
+// may be a number in graphs, as datasets and iterators are), or a container of such. A composite is an object of a
+// class that keeps all of its tensors in one tuple and names the attribute.
 struct Pattern {
-  enum class Kind : uint8_t { tensor, array, constant, object, numbered, list, tuple, dict } kind = Kind::constant;
+  enum class Kind : uint8_t {
+    tensor,
+    array,
+    constant,
+    object,
+    numbered,
+    list,
+    tuple,
+    dict,
+    composite
+  } kind = Kind::constant;
   size_t input = 0;
-  Ref value = {};  // the constant, or a weak reference to the object
-  Ref number = {};
+  Ref value = {};              // the constant, the class of a composite, or a weak reference to the object
+  Ref number = {};             // the tensor, or the name of a composite's attribute
   std::vector<Ref> keys = {};  // of a dictionary
   std::vector<Pattern> parts = {};
 };
@@ -73,6 +84,7 @@ class Description {
   bool describe(PyObject* o, Pattern& p);
   bool describe_dict(PyObject* dict, Pattern& p);
   bool describe_object(PyObject* o, Pattern& p);
+  bool describe_composite(PyObject* o, Ref attribute, Pattern& p);
   // The input for a tensor, or the next one for an array, which stands in the list as the tensor made of it.
   bool find_input(PyObject* tensor_or_null, size_t& input) {
     for (size_t i = 0; i < found_.size(); ++i) {
@@ -115,6 +127,9 @@ bool Description::describe(PyObject* o, Pattern& p) {
 // Variables, modules, functions: a graph is for one of them, which it does not keep alive. Others report by a method
 // what they are like.
 bool Description::describe_object(PyObject* o, Pattern& p) {
+  if (Ref attribute{PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_tensors_attribute")})
+    return describe_composite(o, std::move(attribute), p);
+  PyErr_Clear();
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_number_tensor")) {
     p.kind = Pattern::Kind::numbered;
     p.value = checked(PyWeakref_NewRef(o, nullptr));
@@ -128,6 +143,19 @@ bool Description::describe_object(PyObject* o, Pattern& p) {
     return false;
   p.kind = Pattern::Kind::object;
   p.value = checked(PyWeakref_NewRef(o, nullptr));
+  return true;
+}
+
+bool Description::describe_composite(PyObject* o, Ref attribute, Pattern& p) {
+  Ref parts = checked(PyObject_GetAttr(o, attribute.get()));
+  if (!PyTuple_CheckExact(parts.get())) return false;
+  p.kind = Pattern::Kind::composite;
+  p.value = Ref::share(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+  p.number = std::move(attribute);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts.get()); ++i)
+    if (!is_tensor(PyTuple_GET_ITEM(parts.get(), i)) ||
+        !describe(PyTuple_GET_ITEM(parts.get(), i), p.parts.emplace_back()))
+      return false;
   return true;
 }
 
@@ -199,6 +227,12 @@ bool dict_matches(const Graph& graph, const Pattern& p, PyObject* dict, Inputs& 
   }
   return true;
 }
+bool composite_matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(o)) != p.value.get()) return false;
+  Ref parts = checked(PyObject_GetAttr(o, p.number.get()));
+  return PyTuple_CheckExact(parts.get()) &&
+         all_match(graph, p, reinterpret_cast<PyTupleObject*>(parts.get())->ob_item, PyTuple_GET_SIZE(parts.get()), in);
+}
 // Whether the object of a weak reference is alive and is `o`.
 bool refers_to(PyObject* weak, PyObject* o) {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -219,6 +253,7 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
       return refers_to(p.value.get(), o) && fits_input(graph, p.input, tensor_of(p.number.get()), in);
     case Pattern::Kind::constant: return same_constant(p.value.get(), o);
     case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
+    case Pattern::Kind::composite: return composite_matches(graph, p, o, in);
     case Pattern::Kind::list:
       return PyList_CheckExact(o) &&
              all_match(graph, p, reinterpret_cast<PyListObject*>(o)->ob_item, PyList_GET_SIZE(o), in);

@@ -192,8 +192,12 @@ def run_replicas(contexts: list[ReplicaContext], function: Callable[..., Any], a
         with contexts[0]:
             return function(*select(args, 0), **select(kwargs, 0))
     if isinstance(function, Function) and _core.current_graph() is None and not _core.get_run_eagerly():
-        function._keep_inline_call(select(args, 0), select(kwargs, 0))
-        return _lift(contexts, function)(args, kwargs)
+        lifted = _lift(contexts, function)
+        newest = lifted._traces.concrete[-1:]
+        results = lifted(args, kwargs)
+        if lifted._traces.concrete[-1:] != newest:
+            function._keep_inline_call(select(args, 0), select(kwargs, 0))
+        return results
 
     def bound(place: int) -> Callable[[], Any]:
         return lambda: function(*select(args, place), **select(kwargs, place))

@@ -58,6 +58,8 @@ class PerReplica(DistributedValues, CompositeTensor):
     (<tf.Tensor: shape=(), dtype=int32, numpy=0>, <tf.Tensor: shape=(), dtype=int32, numpy=1>)
     """
 
+    _tensors_attribute = "_values"  # for calls of functions that are like earlier ones
+
     def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
         replica = context.get_replica_context()
         if replica is None or not context.has_strategy():
