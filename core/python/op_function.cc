@@ -178,7 +178,7 @@ PyObject* find_runner(PyObject* const* args, Py_ssize_t n, int depth = 0) {
   if (depth > kMaxRank) return nullptr;  // a list may hold itself
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* o = args[i];
-    if (PyObject_HasAttrString(o, "__tf_operation__")) return o;
+    if (!PyType_Check(o) && PyObject_HasAttrString(o, "__tf_operation__")) return o;  // a class is no operand
     if (!PyList_Check(o) && !PyTuple_Check(o)) continue;
     PyObject** items = PySequence_Fast_ITEMS(o);
     if (PyObject* found = find_runner(items, PySequence_Fast_GET_SIZE(o), depth + 1)) return found;

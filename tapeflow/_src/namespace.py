@@ -298,6 +298,19 @@ def installed_namespaces() -> dict[str, ModuleType]:
     return dict(_module_by_path)
 
 
+_holders: list[ModuleType] = []
+
+
+def hold_public_objects(module: ModuleType) -> None:
+    """Says that a module beside the namespaces holds public objects under names of its own."""
+    _holders.append(module)
+
+
+def modules_with_public_objects() -> list[ModuleType]:
+    """The namespaces, and the other modules that hold public objects."""
+    return [*_module_by_path.values(), *_holders]
+
+
 def missing_name(module: ModuleType, name: str) -> AttributeError:
     """The error for a name that `module` does not have, with the nearest name that it has.
 

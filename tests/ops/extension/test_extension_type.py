@@ -249,8 +249,14 @@ class TestDispatch:
             tf.experimental.unregister_dispatch_for(add)
 
     def test_refusals(self, masked):
-        with pytest.raises(ValueError, match="no parameter 'nothing'"):
+        with pytest.raises(ValueError, match="unknown parameter 'nothing'"):
             tf.experimental.dispatch_for_api(tf.math.log, {"nothing": Masked})(lambda x: x)
+        with pytest.raises(ValueError, match="does not match API's signature"):
+            tf.experimental.dispatch_for_api(tf.math.log, {"x": Masked})(lambda x, base: x)
+        with pytest.raises(TypeError, match="to be callable"):
+            tf.experimental.dispatch_for_api(tf.math.log, {"x": Masked})(3)
+        with pytest.raises(TypeError, match="must be dictionaries"):
+            tf.experimental.dispatch_for_api(tf.math.log, [Masked])
         with pytest.raises(ValueError, match="does not support dispatch"):
             tf.experimental.dispatch_for_api(np.sin, {"x": Masked})
         with pytest.raises(ValueError, match="was not registered"):
@@ -426,3 +432,52 @@ def test_copies_of_specs():
     spec = tf.type_spec_from_value(Masked([1.0], [True]))
     assert copy.deepcopy(spec) == spec == copy.copy(spec)
     assert copy.deepcopy(spec).values == tf.TensorSpec([1])
+
+
+def test_a_handler_without_a_name_works_in_a_name_scope():
+    class Marked(tf.experimental.ExtensionType):
+        values: tf.Tensor
+
+    @tf.experimental.dispatch_for_api(tf.math.log, {"x": Marked})
+    def log(x):
+        return Marked(tf.math.log(x.values))
+
+    try:
+        with tf.Graph().as_default():
+            assert tf.math.log(Marked([1.0]), name="given").values.name == "given/Log:0"
+    finally:
+        tf.experimental.unregister_dispatch_for(log)
+
+
+def test_inner_modules_dispatch_too():
+    tf.install_as_tensorflow()
+    from tensorflow.python.ops import math_ops
+
+    class Marked(tf.experimental.ExtensionType):
+        values: tf.Tensor
+
+    assert math_ops.negative(tf.constant(1.0)) == -1.0
+
+    @tf.experimental.dispatch_for_api(math_ops.negative, {"x": Marked})
+    def negative(x, name=None):
+        return Marked(-x.values)
+
+    try:
+        assert math_ops.negative(Marked(1.0)).values == -1.0
+        assert tf.negative(Marked(1.0)).values == -1.0
+    finally:
+        tf.experimental.unregister_dispatch_for(negative)
+
+
+def test_classes_may_refer_to_later_ones():
+    class First(tf.experimental.ExtensionType):
+        rest: "tuple[Second, ...]"  # noqa: F821
+
+    with pytest.raises(TypeError, match="something that is not there"):
+        First(())
+
+    globals()["Second"] = type("Second", (tf.experimental.ExtensionType,), {"__annotations__": {"x": tf.Tensor}})
+    try:
+        assert First((globals()["Second"](1.0),)).rest[0].x == 1.0
+    finally:
+        del globals()["Second"]

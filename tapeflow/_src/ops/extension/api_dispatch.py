@@ -6,6 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Union
 
 import numpy as np
@@ -85,9 +86,9 @@ def _dispatched(function: Any) -> Dispatched:
 
 
 def _replace(present: Any, wanted: Any) -> int:
-    """Puts one object in the place of another under all public names; gives the number of names."""
+    """Puts one object in the place of another under all its names; gives the number of names."""
     count = 0
-    for module in namespace.installed_namespaces().values():
+    for module in namespace.modules_with_public_objects():
         for name, value in list(vars(module).items()):
             if value is present:
                 setattr(module, name, wanted)
@@ -125,7 +126,10 @@ def _by_name(function: Dispatched, signature: dict[Any, Any]) -> dict[str, Any]:
     found = {names[key] if isinstance(key, int) else key: kind for key, kind in signature.items()}
     strange = [name for name in found if name not in names]
     if strange:
-        raise ValueError(f"dispatch_for_api: {function.__name__} has no parameter {strange[0]!r}; it has {names}")
+        raise ValueError(
+            f"dispatch_for_api: signature includes annotation for unknown parameter {strange[0]!r}. "
+            f"{function.__name__} has {names}"
+        )
     return found
 
 
@@ -133,7 +137,9 @@ def _from_annotations(target: Callable[..., Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(target)
     hints.pop("return", None)
     if not hints:
-        raise ValueError(f"dispatch_for_api: give a signature, or annotate the parameters of {target}")
+        raise ValueError(
+            f"dispatch_for_api must be called with at least one signature, or the parameters of {target} be annotated"
+        )
     return hints
 
 
@@ -151,13 +157,51 @@ def dispatch_for_api(api: Any, *signatures: dict[Any, Any]) -> Callable[..., Any
     >>> tf.experimental.unregister_dispatch_for(negative)
     """
     function = _dispatched(api)
+    for signature in signatures:
+        if not isinstance(signature, dict):
+            raise TypeError(
+                "dispatch_for_api: signatures must be dictionaries mapping parameter names to type annotations; got "
+                f"{type(signature).__name__}"
+            )
 
     def register(target: Callable[..., Any]) -> Callable[..., Any]:
+        _check_target(function, target)
+        handler = target if _takes_name(target) else _without_name(target)
         for signature in signatures or [_from_annotations(target)]:
-            function.handlers.append((_by_name(function, signature), target, target))
+            function.handlers.append((_by_name(function, signature), handler, target))
         return target
 
     return register
+
+
+def _takes_name(target: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(target).parameters.values()
+    return any(parameter.name == "name" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+
+
+def _without_name(target: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that names what a function does which takes no name itself."""
+
+    def run(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        with nullcontext() if name is None else namespace.find_public("name_scope")(name):
+            return target(*args, **kwargs)
+
+    return run
+
+
+def _check_target(function: Dispatched, target: Any) -> None:
+    """An error for a function whose parameters are not those of the function that it stands for."""
+    if not callable(target):
+        raise TypeError(f"Expected dispatch_target to be callable; got {target!r}")
+    api, own = (list(inspect.signature(f).parameters.values()) for f in (function.__wrapped__, target))
+    if any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) for parameter in own):
+        return
+    extra = ["name"] if api and api[-1].name == "name" and not (own and own[-1].name == "name") else []
+    if [parameter.name for parameter in own] + extra != [parameter.name for parameter in api]:
+        raise ValueError(
+            f"Dispatch function's signature {inspect.signature(target)} does not match API's signature "
+            f"{inspect.signature(function.__wrapped__)}."
+        )
 
 
 def _register_elementwise(paths: Sequence[str], kinds: tuple[Any, ...]) -> Callable[..., Any]:
@@ -166,9 +210,13 @@ def _register_elementwise(paths: Sequence[str], kinds: tuple[Any, ...]) -> Calla
             function = _dispatched(namespace.find_public(path))
             names = list(function._parameters.parameters)[: len(kinds)]
             wanted = dict(zip(names, kinds))
-            if any(existing == wanted and handler is not target for existing, _, handler in function.handlers):
+            others = [other for existing, _, other in function.handlers if existing == wanted and other is not target]
+            if others:
+                count = "unary" if len(kinds) == 1 else "binary"
+                types_taken = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
                 raise ValueError(
-                    f"A dispatcher for the types {kinds} of {function.__name__} has been registered already"
+                    f"A {count} elementwise dispatch handler ({others[0]}) has already been registered for "
+                    f"{types_taken}, which {function.__name__} takes."
                 )
             function.handlers.append((wanted, _elementwise_handler(target, function, names), target))
         return target

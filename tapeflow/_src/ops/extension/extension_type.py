@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import typing
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, cast
 
@@ -148,13 +149,37 @@ class ExtensionTypeSpec(TypeSpec):
 class _Kind(type):
     """Makes the fields, the constructor and the spec of each class, and finishes each object."""
 
+    _pending: Any = None  # what a class is made of that names others which are not there yet
+
     def __new__(mcs, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> Any:
         cls = super().__new__(mcs, name, bases, space)
-        if name not in cls._abstract_names:  # type: ignore[attr-defined]
-            cls._prepare(space, sys._getframe(1))  # type: ignore[attr-defined]
+        if name not in cls._abstract_names:
+            place = sys._getframe(1)
+            names = ChainMap({name: cls}, place.f_locals, place.f_globals)
+            try:
+                cls._prepare(space, dict(names))
+            except NameError:  # a class that comes later: it must be there when the first object is made
+                cls._pending = space, names
         return cls
 
+    def _prepare_now(cls) -> None:
+        """Makes the fields of a class that names others which were not there yet."""
+        space, names = cls._pending
+        try:
+            cls._prepare(space, dict(names))
+        except NameError as error:
+            raise TypeError(f"{cls.__name__}: an annotation names something that is not there: {error}") from None
+        cls._pending = None
+
+    def __getattr__(cls, name: str) -> Any:
+        if name == "Spec" and cls.__dict__.get("_pending") is not None:
+            cls._prepare_now()
+            return cls.Spec
+        raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls.__dict__.get("_pending") is not None:
+            cls._prepare_now()
         made = super().__call__(*args, **kwargs)
         made._finish()
         return made
@@ -185,13 +210,10 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
     _fields: ClassVar[dict[str, Any]] = {}
 
     @classmethod
-    def _prepare(cls, space: dict[str, Any], place: Any) -> None:
-        try:  # annotations may be texts, which mean what they mean where the class stands
-            names = {**place.f_globals, **place.f_locals, cls.__name__: cls}
-            own = inspect.get_annotations(cls, globals=names, locals=names, eval_str=True)
-            own = {name: resolved(annotation, names) for name, annotation in own.items()}
-        except NameError as error:
-            raise TypeError(f"{cls.__name__}: an annotation names something that is not there: {error}") from None
+    def _prepare(cls, space: dict[str, Any], names: dict[str, Any]) -> None:
+        # Annotations may be texts, which mean what they mean where the class stands.
+        own = inspect.get_annotations(cls, globals=names, locals=names, eval_str=True)
+        own = {name: resolved(annotation, names) for name, annotation in own.items()}
         cls._fields = {
             name: a for base in reversed(cls.__mro__[1:]) for name, a in getattr(base, "_fields", {}).items()
         }
@@ -280,7 +302,7 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
 
     @property
     def _type_spec(self) -> Any:
-        return type(self).Spec.from_value(self)  # type: ignore[attr-defined]
+        return type(self).Spec.from_value(self)
 
     @property
     def _trace_key(self) -> Any:

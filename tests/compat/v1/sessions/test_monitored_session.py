@@ -100,7 +100,7 @@ def test_the_folder_has_the_graph_and_the_checkpoints_as_events(tmp_path):
     events = list(tf.train.summary_iterator(path))
     assert any(event.graph_def for event in events)
     logs = [(event.step, event.session_log.status) for event in events if event.WhichOneof("what") == "session_log"]
-    assert logs == [(0, tf.SessionLog.CHECKPOINT), (2, tf.SessionLog.CHECKPOINT)]
+    assert logs == [(0, tf.SessionLog.CHECKPOINT), (1, tf.SessionLog.START), (2, tf.SessionLog.CHECKPOINT)]
 
 
 @pytest.mark.parametrize("kind", [AbortedError, UnavailableError])

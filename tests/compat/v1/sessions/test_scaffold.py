@@ -31,7 +31,8 @@ def test_a_scaffold_initialises_in_its_own_way(graph):
     )
     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold)) as session:
         assert session.run([v, w, local]) == [1.0, 5.0, 3.0]
-    assert seen == [(scaffold, 5.0)] and graph.finalized and scaffold.saver is not None
+        assert graph.finalized
+    assert seen == [(scaffold, 5.0)] and not graph.finalized and scaffold.saver is not None
     again = tf.train.Scaffold(copy_from_scaffold=scaffold)
     assert again.init_op is scaffold.init_op and again.ready_op is scaffold.ready_op
 

@@ -54,7 +54,7 @@ from tapeflow._src.control_flow.vectorized_map import vectorized_map
 from tapeflow._src.function.escape import InaccessibleTensorError
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import tf_record_iterator
-from tapeflow._src.namespace import find_public
+from tapeflow._src.namespace import find_public, hold_public_objects
 from tapeflow._src.types import containers as nest_containers
 from tapeflow._src.types import identity, nest, nest_paths, spec_names, tensor_shape, tensor_spec
 from tapeflow._src.types.tensor import Reference
@@ -388,6 +388,7 @@ def _open(path: str) -> ModuleType:
         module.__path__ = []
         look_up = functools.partial(_look_up, module, paths_by_module().get(path, {}))
         vars(module).update({"__getattr__": look_up, **_NAMES_BY_PATH.get(path, {})})
+        hold_public_objects(module)
         above, _, name = path.rpartition(".")
         if above:
             setattr(_open(above), name, module)

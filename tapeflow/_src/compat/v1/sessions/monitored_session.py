@@ -2,91 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
+from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.graph.graph_def import write_graph
-from tapeflow._src.compat.v1.queues.queue_runner import start_queue_runners
-from tapeflow._src.compat.v1.sessions.coordinator import Coordinator
 from tapeflow._src.compat.v1.sessions.scaffold import ChiefSessionCreator, Scaffold
+from tapeflow._src.compat.v1.sessions.session_hooks import SecondOrStepTimer
+from tapeflow._src.compat.v1.sessions.session_layers import (
+    CoordinatedSessionCreator,
+    RecoverableSession,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
 from tapeflow._src.compat.v1.summaries import FileWriterCache
 from tapeflow._src.compat.v1.train.saver import Saver
 from tapeflow._src.compat.v1.train.training_step import get_global_step
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
-from tapeflow._src.types.errors import AbortedError, OutOfRangeError, UnavailableError
-from tapeflow._src.types.logging import get_logger
-
-
-@public("compat.v1.train.SessionRunArgs")
-class SessionRunArgs(NamedTuple):
-    """What a hook wants to be fetched and fed besides.
-
-    >>> tf.compat.v1.train.SessionRunArgs("loss:0").fetches
-    'loss:0'
-    """
-
-    fetches: Any
-    feed_dict: Any = None
-    options: Any = None
-
-
-@public("compat.v1.train.SessionRunValues")
-class SessionRunValues(NamedTuple):
-    """What a run gave to a hook.
-
-    >>> tf.compat.v1.train.SessionRunValues(1, None, None).results
-    1
-    """
-
-    results: Any
-    options: Any
-    run_metadata: Any
-
-
-@public("compat.v1.train.SessionRunContext")
-class SessionRunContext:
-    """A run that hooks see: what was asked for, in which session, and whether to stop after it.
-
-    >>> context = tf.compat.v1.train.SessionRunContext(None, None)
-    >>> context.request_stop()
-    >>> context.stop_requested
-    True
-    """
-
-    def __init__(self, original_args: Any, session: Any) -> None:
-        self.original_args, self.session, self.stop_requested = original_args, session, False
-
-    def request_stop(self) -> None:
-        """The session is to stop after this run."""
-        self.stop_requested = True
-
-
-@public("compat.v1.train.SessionRunHook")
-class SessionRunHook:
-    """What can be done around the runs of a monitored session; each method does nothing by itself.
-
-    >>> tf.compat.v1.train.SessionRunHook().before_run(None)
-    """
-
-    def begin(self) -> None:
-        """Before the session exists: operations may still be added."""
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """When the session has its values."""
-
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Before a run: what to fetch besides."""
-
-    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """After a run."""
-
-    def end(self, session: Any) -> None:
-        """At the end, if there was no error."""
+from tapeflow._src.types.errors import OutOfRangeError
 
 
 @public("compat.v1.train.StopAtStepHook")
@@ -198,14 +138,17 @@ class CheckpointSaverHook(SessionRunHook):
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
-        if save_secs is not None and save_steps is not None:
-            raise ValueError("Can not provide both save_secs and save_steps.")
         self._folder, self._prefix = checkpoint_dir, os.path.join(checkpoint_dir, checkpoint_basename)
         self._save_graph_def = save_graph_def
-        self._seconds, self._steps, self._saver, self._scaffold = save_secs, save_steps, saver, scaffold
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
+        self._saver, self._scaffold = saver, scaffold
         self._listeners = list(listeners or [])
-        self._saved_step = self._saved_time = 0.0
+        self._steps_per_run = 1
         self._step: Any = None
+
+    def _set_steps_per_run(self, steps_per_run: int) -> None:
+        """Says by how much one run moves the global step."""
+        self._steps_per_run = steps_per_run
 
     def begin(self) -> None:
         """Finds the global step, the saver and the event file."""
@@ -225,19 +168,26 @@ class CheckpointSaverHook(SessionRunHook):
             write_graph(session.graph.as_graph_def(add_shapes=True), self._folder, "graph.pbtxt")
         self._writer.add_graph(session.graph)
         self._save(session, step)
+        self._timer.update_last_triggered_step(step)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """The step is wanted."""
+        return SessionRunArgs(self._step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Saves if it is time."""
+        """Saves if it is time: the step is read again only then."""
+        if not self._timer.should_trigger_for_step(int(run_values.results) + self._steps_per_run):
+            return
         step = int(run_context.session.run(self._step))
-        by_steps = self._steps is not None and step - self._saved_step >= self._steps
-        by_time = self._seconds is not None and time.monotonic() - self._saved_time >= self._seconds
-        if (by_steps or by_time) and self._save(run_context.session, step):
-            run_context.request_stop()
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+            if self._save(run_context.session, step):
+                run_context.request_stop()
 
     def end(self, session: Any) -> None:
         """Saves the last values."""
         step = int(session.run(self._step))
-        if step != self._saved_step:
+        if step != self._timer.last_triggered_step():
             self._save(session, step)
         for listener in self._listeners:
             listener.end(session, step)
@@ -251,7 +201,6 @@ class CheckpointSaverHook(SessionRunHook):
         saver.save(session, self._prefix, global_step=step, write_meta_graph=self._save_graph_def)
         log = messages.SessionLog(status=messages.SessionLog.CHECKPOINT, checkpoint_path=self._prefix)
         self._writer.add_session_log(log, step)
-        self._saved_step, self._saved_time = step, time.monotonic()
         answers = [listener.after_save(session, step) for listener in self._listeners]
         return any(answers)
 
@@ -259,86 +208,68 @@ class CheckpointSaverHook(SessionRunHook):
 class _MonitoredSession:
     """A session with hooks around its runs. It is used in a `with` statement, and is stopped by a hook."""
 
-    def __init__(self, creator: Any, hooks: Any = None, grace_seconds: float = 120) -> None:
-        self._hooks, self._grace_seconds = list(hooks or []), grace_seconds
-        self._creator = creator or ChiefSessionCreator()
-        for hook in self._hooks:
-            hook.begin()
-        self._start()
-
     _recovers = False  # whether a run that a lost worker has ended is run again, in a new session
 
-    def _start(self) -> None:
-        self._session: Any = self._creator.create_session()
-        self._coordinator = Coordinator()
-        start_queue_runners(self._session, self._coordinator)
+    def __init__(self, creator: Any, hooks: Any = None, grace_seconds: float = 120) -> None:
+        self._hooks = list(hooks or [])
+        self._graph_was_finalized = get_default_graph().finalized
         for hook in self._hooks:
-            hook.after_create_session(self._session, self._coordinator)
+            hook.begin()
+        creator = CoordinatedSessionCreator(creator or ChiefSessionCreator(), self._hooks, grace_seconds)
+        self._coordinated_creator = creator
+        self._sess: Any = RecoverableSession(creator) if self._recovers else creator.create_session()
 
     @property
     def graph(self) -> Any:
         """The graph that it runs; None if the session is closed."""
-        return None if self._session is None else self._session.graph
+        return None if self._tf_sess() is None else self._tf_sess().graph
+
+    def _is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._tf_sess() is None
+
+    def _tf_sess(self) -> Any:
+        """The session without hooks; None if it is closed."""
+        return self._coordinated_creator.tf_sess
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of the fetches; hooks see the run."""
-        while True:
-            try:
-                return self._run_once(fetches, feed_dict, options, run_metadata)
-            except (AbortedError, UnavailableError) as error:
-                if not self._recovers:
-                    raise
-                get_logger().info(
-                    "An error was raised. This may be due to a preemption in a connected worker. The current session "
-                    "will be closed and a new session will be created. Error: %s",
-                    error,
-                )
-                self._close(failed=True)
-                self._start()
-
-    def _run_once(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
-        if self._session is None:
+        if self._sess is None:
             raise RuntimeError("Attempted to use a closed Session.")
-        context = SessionRunContext(SessionRunArgs(fetches, feed_dict, options), self._session)
-        wanted: dict[Any, Any] = {-1: fetches}
-        fed = dict(feed_dict or {})
-        for i, hook in enumerate(self._hooks):
-            asked = hook.before_run(context)
-            if asked is not None:
-                if asked.fetches is not None:
-                    wanted[i] = asked.fetches
-                fed.update(asked.feed_dict or {})
-        found = self._session.run(wanted, fed or None)
-        for i, hook in enumerate(self._hooks):
-            hook.after_run(context, SessionRunValues(found.get(i), options, run_metadata))
-        if context.stop_requested:
-            self._coordinator.request_stop()
-        return found[-1]
+        return self._sess.run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def should_stop(self) -> bool:
         """Whether a hook, or a thread that fills a queue, has asked to stop."""
-        return self._session is None or self._coordinator.should_stop()
+        return self._sess is None or self._sess.should_stop()
 
     def run_step_fn(self, step_fn: Any) -> Any:
         """Calls a function with a context that runs this session without and with hooks."""
-        return step_fn(_StepContext(self))
+        names = tuple(inspect.signature(step_fn).parameters)
+        if names not in (("step_context",), ("self", "step_context")):
+            raise ValueError(
+                "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's "
+                f"an instance method. Got {names} instead."
+            )
+        return self._sess.run_step_fn(step_fn, self._tf_sess(), run_with_hooks=None)
 
     def close(self) -> None:
         """Lets the hooks end, and ends the session."""
         self._close(failed=False)
 
     def _close(self, failed: bool) -> None:
-        if self._session is None:
-            return
         try:
             if not failed:
                 for hook in self._hooks:
-                    hook.end(self._session)
-            self._coordinator.request_stop()
-            self._coordinator.join(stop_grace_period_secs=self._grace_seconds, ignore_live_threads=True)
+                    hook.end(self._tf_sess())
         finally:
-            self._session.close()
-            self._session = None
+            try:
+                if self._sess is None:
+                    raise RuntimeError("Session is already closed.")
+                self._sess.close()
+            finally:
+                self._sess = self._coordinated_creator.tf_sess = self._coordinated_creator.coord = None
+                if not self._graph_was_finalized:
+                    get_default_graph().frozen = False
 
     def __enter__(self) -> _MonitoredSession:
         return self
@@ -347,16 +278,6 @@ class _MonitoredSession:
         ended = kind is not None and issubclass(kind, OutOfRangeError | StopIteration)
         self._close(failed=kind is not None and not ended)
         return ended
-
-
-class _StepContext:
-    def __init__(self, session: _MonitoredSession) -> None:
-        self._monitored, self.session = session, session._session
-        self.run_with_hooks = session.run
-
-    def request_stop(self) -> None:
-        """The session is to stop."""
-        self._monitored._coordinator.request_stop()
 
 
 @public("compat.v1.train.MonitoredSession")
@@ -402,4 +323,4 @@ class SingularMonitoredSession(_MonitoredSession):
 
     def raw_session(self) -> Any:
         """The session without hooks."""
-        return self._session
+        return self._tf_sess()

@@ -12,9 +12,9 @@ from tapeflow._src.types.device_spec import DeviceSpec
 _NODE_STATS = messages.message_class("NodeExecStats")
 
 
-def is_traced(options: Any, run_metadata: Any) -> bool:
+def is_traced(options: Any) -> bool:
     """Whether a run has to report the times of its operations."""
-    return run_metadata is not None and options is not None and options.trace_level != 0
+    return options is not None and options.trace_level != 0
 
 
 class RunTrace:

@@ -98,27 +98,27 @@ class Session:
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """The values of `fetches`: tensors, variables, operations (None), their names, or any structure of them."""
-        if run_metadata is not None or self._builds_cost_model:
+        if run_metadata is not None and self._begin_report(options, run_metadata):
             return self._run_reporting(fetches, feed_dict, options, run_metadata)
         if observers.session_run is not None:
             return observers.session_run(self, fetches, lambda wanted: self._run(wanted, feed_dict, options))
         return self._run(fetches, feed_dict, options)
 
+    def _begin_report(self, options: Any, run_metadata: Any) -> bool:
+        """Empties the report of a run, and says whether its operations have to be timed."""
+        run_metadata.Clear()
+        if options is not None and options.output_partition_graphs:
+            run_metadata.partition_graphs.append(self._graph.as_graph_def())
+        self._run_count += 1
+        return is_traced(options) or self._reports_cost
+
     @property
-    def _builds_cost_model(self) -> int:
-        return 0 if self._config is None else int(self._config.graph_options.build_cost_model)
+    def _reports_cost(self) -> bool:
+        every = 0 if self._config is None else self._config.graph_options.build_cost_model
+        return every > 0 and self._run_count % every == 0
 
     def _run_reporting(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
-        """A run that fills a `RunMetadata`: where times are asked for, one operation after the other."""
-        self._run_count += 1
-        every = self._builds_cost_model
-        reports_cost = run_metadata is not None and every > 0 and self._run_count % every == 0
-        if run_metadata is not None:
-            run_metadata.Clear()
-            if options is not None and options.output_partition_graphs:
-                run_metadata.partition_graphs.append(self._graph.as_graph_def())
-        if not is_traced(options, run_metadata) and not reports_cost:
-            return self._run(fetches, feed_dict, options)
+        """A run of one operation after the other, whose times go into a `RunMetadata`."""
         self._check_usable(fetches)
         trace, wanted = RunTrace(), Fetches(self._graph, fetches)
         steps = StepwiseRun(self._graph, trace.add)
@@ -127,9 +127,9 @@ class Session:
             for tensor, value in feeds_of(self._graph, feed_dict):
                 steps.feed(tensor, value)
             results = [value.numpy() for value in steps.compute(wanted.tensors, wanted.operations)]
-        if is_traced(options, run_metadata):
+        if is_traced(options):
             trace.write_step_stats(run_metadata)
-        if reports_cost:
+        if self._reports_cost:
             trace.write_cost_graph(run_metadata)
         return wanted.rebuilt(results)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.compat.v1.sessions.monitored_session import (
+from tapeflow._src.compat.v1.sessions.session_layers import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
+from tapeflow._src.compat.v1.sessions.timeline import Timeline
 from tapeflow._src.compat.v1.summaries import FileWriterCache, merge_all
 from tapeflow._src.compat.v1.train.training_step import get_global_step
+from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.types.logging import get_logger
@@ -51,12 +54,12 @@ class SecondOrStepTimer:
         if self._last_step == step:
             return False
         if self._seconds is not None:
-            return time.monotonic() >= self._last_time + self._seconds
+            return time.time() >= self._last_time + self._seconds
         return step >= self._last_step + (self._steps or 0)
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
         """It happens now; the seconds and steps since the last time."""
-        now, before, last = time.monotonic(), self._last_time, self._last_step
+        now, before, last = time.time(), self._last_time, self._last_step
         self._last_step, self._last_time = step, now
         return (None, None) if last is None else (now - before, step - last)
 
@@ -171,7 +174,8 @@ class SummarySaverHook(SessionRunHook):
     ) -> None:
         self._timer = SecondOrStepTimer(save_secs, save_steps)
         self._folder, self._writer, self._fetch, self._due = output_dir, summary_writer, summary_op, False
-        self._scaffold, self._next = scaffold, 0
+        self._scaffold = scaffold
+        self._next: int | None = None
 
     def begin(self) -> None:
         """Finds the global step and opens the file."""
@@ -183,19 +187,30 @@ class SummarySaverHook(SessionRunHook):
         if self._writer is None and self._folder is not None:
             self._writer = FileWriterCache.get(self._folder)
 
-    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for the summaries if they are due."""
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Asks for the step, and for the summaries if they are due."""
         if self._fetch is None and self._scaffold is not None:
             self._fetch = self._scaffold.summary_op
-        self._due = self._fetch is not None and self._timer.should_trigger_for_step(self._next)
-        return SessionRunArgs(self._fetch) if self._due else None
+        self._due = self._next is None or self._timer.should_trigger_for_step(self._next)
+        wanted = {"global_step": self._step}
+        if self._due and self._fetch is not None:
+            wanted["summary"] = self._fetch
+        return SessionRunArgs(wanted)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Writes them."""
-        step = int(run_context.session.run(self._step))
-        if self._due and self._writer is not None:
+        step = int(run_values.results["global_step"]) + 1
+        if self._next is None or self._due:
+            step = int(run_context.session.run(self._step))
+        if self._writer is not None and self._next is None:
+            log = messages.SessionLog(status=messages.SessionLog.START)
+            self._writer.add_session_log(log, step)
+        if self._due:
             self._timer.update_last_triggered_step(step)
-            self._writer.add_summary(run_values.results, step)
+            found = run_values.results.get("summary", [])
+            for summary in found if isinstance(found, list | tuple) else [found]:
+                if self._writer is not None:
+                    self._writer.add_summary(summary, step)
         self._next = step + 1
 
     def end(self, session: Any) -> None:
@@ -219,6 +234,12 @@ class StepCounterHook(SessionRunHook):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
         self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
         self._folder, self._writer = output_dir, summary_writer
+        self._steps_per_run = 1
+        self._last_step: int | None = None
+
+    def _set_steps_per_run(self, steps_per_run: int) -> None:
+        """Says by how much one run moves the global step."""
+        self._steps_per_run = steps_per_run
 
     def begin(self) -> None:
         """Finds the global step and opens the file."""
@@ -228,12 +249,26 @@ class StepCounterHook(SessionRunHook):
         if self._writer is None and self._folder is not None:
             self._writer = FileWriterCache.get(self._folder)
 
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """The step is wanted."""
+        return SessionRunArgs(self._step)
+
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Logs the number if it is due."""
-        step = int(run_context.session.run(self._step))
-        if not self._timer.should_trigger_for_step(step):
-            return
-        seconds, steps = self._timer.update_last_triggered_step(step)
+        """Logs the number if it is due: the step is read again only then."""
+        stale = int(run_values.results)
+        if self._timer.should_trigger_for_step(stale + self._steps_per_run):
+            step = int(run_context.session.run(self._step))
+            if self._timer.should_trigger_for_step(step):
+                self._log_speed(step, *self._timer.update_last_triggered_step(step))
+        if stale == self._last_step:
+            get_logger().warning(
+                f"It seems that global step (tf.train.get_global_step) has not been increased. Current value (could be "
+                f"stable): {stale} vs previous value: {self._last_step}. You could increase the global step by passing "
+                "tf.train.get_global_step() to Optimizer.apply_gradients or Optimizer.minimize."
+            )
+        self._last_step = stale
+
+    def _log_speed(self, step: int, seconds: float | None, steps: int | None) -> None:
         if seconds is None or steps is None:
             return
         speed = steps / max(seconds, 1e-9)
@@ -264,3 +299,53 @@ class GlobalStepWaiterHook(SessionRunHook):
         while self._wanted > 0 and int(run_context.session.run(self._step)) < self._wanted:
             time.sleep(0.5)
         self._wanted = 0
+
+
+@public("compat.v1.train.ProfilerHook")
+class ProfilerHook(SessionRunHook):
+    """Writes the times of the operations of a run every so many steps or seconds, for Chrome's trace viewer.
+
+    >>> hook = tf.compat.v1.train.ProfilerHook(save_steps=100, output_dir="logs")
+    """
+
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: str = "",
+        show_dataflow: bool = True,
+        show_memory: bool = False,
+    ) -> None:
+        self._folder, self._show_dataflow, self._show_memory = output_dir, show_dataflow, show_memory
+        self._timer = SecondOrStepTimer(save_secs, save_steps)
+        self._due = False
+        self._next: int | None = None
+
+    def begin(self) -> None:
+        """Finds the global step and opens the file."""
+        self._step = get_global_step()
+        if self._step is None:
+            raise RuntimeError("Global step should be created to use ProfilerHook.")
+        self._writer = FileWriterCache.get(self._folder) if self._folder else None
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Asks for times if they are due."""
+        self._due = self._next is not None and self._timer.should_trigger_for_step(self._next)
+        options = messages.RunOptions(trace_level=messages.RunOptions.FULL_TRACE) if self._due else None
+        return SessionRunArgs({"global_step": self._step}, options=options)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Writes them."""
+        stale = int(run_values.results["global_step"])
+        if self._next is None:  # the first run is not timed: it has to set everything up
+            self._timer.update_last_triggered_step(stale)
+        step = stale + 1
+        if self._due:
+            step = int(run_context.session.run(self._step))
+            self._timer.update_last_triggered_step(step)
+            timeline = Timeline(run_values.run_metadata.step_stats)
+            trace = timeline.generate_chrome_trace_format(self._show_dataflow, self._show_memory)
+            write_atomically(os.path.join(self._folder, f"timeline-{step}.json"), trace.encode())
+            if self._writer is not None:
+                self._writer.add_run_metadata(run_values.run_metadata, f"step_{step}")
+        self._next = step + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.compat.v1.graph.devices import merge_device
-from tapeflow._src.compat.v1.sessions import timeline
+from tapeflow._src.compat.v1.sessions import session_layers, timeline
 from tapeflow._src.compat.v1.sessions.session import DeviceAttributes
 from tapeflow._src.compat.v1.train.device_setter import STANDARD_PS_OPS
 from tapeflow._src.types.device_spec import DeviceSpec
@@ -34,6 +34,13 @@ names_by_path: dict[str, dict[str, Any]] = {
         "check_valid": check_valid,
         "is_device_spec": is_device_spec,
         "merge_device": merge_device,
+    },
+    "python.training.monitored_session": {
+        "_CoordinatedSession": session_layers.CoordinatedSession,
+        "_CoordinatedSessionCreator": session_layers.CoordinatedSessionCreator,
+        "_HookedSession": session_layers.HookedSession,
+        "_RecoverableSession": session_layers.RecoverableSession,
+        "_WrappedSession": session_layers.WrappedSession,
     },
     "python.training.device_setter": {"STANDARD_PS_OPS": STANDARD_PS_OPS},
     "python.client.session": {"_DeviceAttributes": DeviceAttributes},
