@@ -65,3 +65,11 @@ def test_a_training_step_enters_no_frame():
         b.assign_sub(0.1 * db)
 
     assert frames_of(step) == []
+
+
+def test_a_function_of_an_iterator_finds_its_graph_without_python():
+    iterator = iter(tf.data.Dataset.from_tensor_slices([[1.0], [2.0]]).repeat())
+    total = tf.function(lambda batches: tf.reduce_sum(next(batches)))
+    entered = frames_of(lambda: total(iterator))
+    assert entered != []  # those of the pipes
+    assert [frame for frame in entered if frame.startswith(("function.py", "signature.py", "traces.py"))] == []

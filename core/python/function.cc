@@ -17,7 +17,7 @@ struct CounterObject {
 PyTypeObject* counter_type = nullptr;
 
 // What an argument must be like: a tensor or array that fits an input of the graph, a constant, the same object (which
-// may be a number in graphs, as datasets and iterators are), or a container of such. A composite is an object of a
+// may have a handle in graphs, as datasets and iterators do), or a container of such. A composite is an object of a
 // class that keeps all of its tensors in one tuple and names the attribute.
 struct Pattern {
   enum class Kind : uint8_t {
@@ -25,7 +25,7 @@ struct Pattern {
     array,
     constant,
     object,
-    numbered,
+    handled,
     list,
     tuple,
     dict,
@@ -33,7 +33,7 @@ struct Pattern {
   } kind = Kind::constant;
   size_t input = 0;
   Ref value = {};              // the constant, the class of a composite, or a weak reference to the object
-  Ref number = {};             // the tensor, or the name of a composite's attribute
+  Ref handle = {};             // the tensor that stands for an object, or the name of a composite's attribute
   std::vector<Ref> keys = {};  // of a dictionary
   std::vector<Pattern> parts = {};
 };
@@ -130,11 +130,11 @@ bool Description::describe_object(PyObject* o, Pattern& p) {
   if (Ref attribute{PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_tensors_attribute")})
     return describe_composite(o, std::move(attribute), p);
   PyErr_Clear();
-  if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_number_tensor")) {
-    p.kind = Pattern::Kind::numbered;
+  if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)), "_handle_tensor")) {
+    p.kind = Pattern::Kind::handled;
     p.value = checked(PyWeakref_NewRef(o, nullptr));
-    p.number = checked(PyObject_CallMethod(o, "_number_tensor", nullptr));
-    return is_tensor(p.number.get()) && find_input(p.number.get(), p.input);
+    p.handle = checked(PyObject_CallMethod(o, "_handle_tensor", nullptr));
+    return is_tensor(p.handle.get()) && find_input(p.handle.get(), p.input);
   }
   PyObject* const* leaves = PySequence_Fast_ITEMS(leaves_);
   const bool leaf = std::find(leaves, leaves + PyList_GET_SIZE(leaves_), o) != leaves + PyList_GET_SIZE(leaves_);
@@ -151,7 +151,7 @@ bool Description::describe_composite(PyObject* o, Ref attribute, Pattern& p) {
   if (!PyTuple_CheckExact(parts.get())) return false;
   p.kind = Pattern::Kind::composite;
   p.value = Ref::share(reinterpret_cast<PyObject*>(Py_TYPE(o)));
-  p.number = std::move(attribute);
+  p.handle = std::move(attribute);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts.get()); ++i)
     if (!is_tensor(PyTuple_GET_ITEM(parts.get(), i)) ||
         !describe(PyTuple_GET_ITEM(parts.get(), i), p.parts.emplace_back()))
@@ -229,7 +229,7 @@ bool dict_matches(const Graph& graph, const Pattern& p, PyObject* dict, Inputs& 
 }
 bool composite_matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(o)) != p.value.get()) return false;
-  Ref parts = checked(PyObject_GetAttr(o, p.number.get()));
+  Ref parts = checked(PyObject_GetAttr(o, p.handle.get()));
   return PyTuple_CheckExact(parts.get()) &&
          all_match(graph, p, reinterpret_cast<PyTupleObject*>(parts.get())->ob_item, PyTuple_GET_SIZE(parts.get()), in);
 }
@@ -249,8 +249,8 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
     case Pattern::Kind::tensor: return is_tensor(o) && fits_input(graph, p.input, tensor_of(o), in);
     case Pattern::Kind::array: return is_plain_array(o) && array_fits(graph, p.input, o, in);
     case Pattern::Kind::object: return refers_to(p.value.get(), o);
-    case Pattern::Kind::numbered:
-      return refers_to(p.value.get(), o) && fits_input(graph, p.input, tensor_of(p.number.get()), in);
+    case Pattern::Kind::handled:
+      return refers_to(p.value.get(), o) && fits_input(graph, p.input, tensor_of(p.handle.get()), in);
     case Pattern::Kind::constant: return same_constant(p.value.get(), o);
     case Pattern::Kind::dict: return PyDict_CheckExact(o) && dict_matches(graph, p, o, in);
     case Pattern::Kind::composite: return composite_matches(graph, p, o, in);
@@ -266,7 +266,7 @@ bool matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
 
 int visit_pattern(const Pattern& p, visitproc visit, void* arg) {
   Py_VISIT(p.value.get());
-  Py_VISIT(p.number.get());
+  Py_VISIT(p.handle.get());
   for (const Pattern& part : p.parts)
     if (const int stop = visit_pattern(part, visit, arg)) return stop;
   return 0;
