@@ -268,6 +268,19 @@ def test_bias_and_activation_follow_the_product():
     assert after[0].index("MatMul") < after[0].index("epilogue") < after[0].index("AddV2") < after[0].index("Relu")
 
 
+def test_an_epilogue_of_a_product_beyond_the_caches():
+    random = np.random.default_rng(0)
+    x, w, b = (random.standard_normal(shape).astype(np.float32) for shape in ((3001, 24), (24, 701), (701,)))
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
+    try:
+        for count in (1, 2):
+            tf.config.threading.set_intra_op_parallelism_threads(count)
+            layer = tf.function(lambda *values: tf.nn.relu(tf.matmul(*values[:2]) + values[2]))
+            np.testing.assert_allclose(layer(x, w, b), np.maximum(x @ w + b, 0), rtol=1e-4, atol=1e-5)
+    finally:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+
+
 def test_an_epilogue_has_no_reductions():
     def program(x, w):
         y = tf.sin(tf.matmul(x, w))

@@ -133,6 +133,22 @@ class RowBlocks {
   int64_t m_, blocks_, threads_, levels_;
 };
 
+// Into how many blocks of rows a product is cut for what follows: as the threads need them, or, if C is larger than the
+// caches, so that each block is still in the second level. A block has enough rows that copying B for it does not
+// count.
+template <class T> int64_t row_blocks_for_epilogue(const Product<T>& p) {
+  constexpr int64_t last_level = 8 << 20, second_level = 256 << 10;
+  const int64_t row_bytes = p.n * static_cast<int64_t>(sizeof(T)), threads = thread_count();
+  const int64_t needed = threads > 1 ? 2 * threads : 1;
+  return p.m * row_bytes <= last_level ? needed
+                                       : std::max(needed, p.m / std::max<int64_t>(96, second_level / row_bytes));
+}
+
+// Whether to make C by blocks of whole rows, each of which is ready for what follows.
+template <class T> bool epilogue_by_rows(const Product<T>& p, const Epilogue* epilogue) {
+  return epilogue && p.m >= 128 * thread_count() && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10);
+}
+
 // Cuts C into about `tasks` blocks and makes them in parallel. Threads share the smaller operand and each reads its own
 // part of the larger one: neighbouring blocks, which go to one thread, differ in columns if A is larger, else in rows.
 // The cut does not change the order in which any element is summed. True if it called `epilogue`.
@@ -144,8 +160,8 @@ bool multiply_blocks(const Product<T>& p, int64_t tasks, const Epilogue* epilogu
   const int64_t threads = thread_count(), panels = ceil_divide(p.n, panel);
   const bool a_is_larger = p.m >= p.n;
   int64_t row_blocks = 1, column_blocks = 1;
-  if (epilogue && p.m >= 128 * threads && p.k * p.n * static_cast<int64_t>(sizeof(T)) <= (256 << 10)) {
-    row_blocks = 2 * threads;  // whole rows are ready for what follows
+  if (epilogue_by_rows(p, epilogue)) {
+    row_blocks = row_blocks_for_epilogue(p);
   } else if (a_is_larger) {
     for (const int64_t blocks : {threads, 2 * threads, 4 * threads})
       if (blocks <= tasks && p.m >= least_rows * blocks) row_blocks = blocks;
@@ -205,7 +221,7 @@ template <class T> bool multiply_product(const Product<T>& p, const Epilogue* ep
         }
       }
     }
-    if (threads > 1) {
+    if (threads > 1 || (thread_count() == 1 && epilogue_by_rows(p, epilogue) && row_blocks_for_epilogue(p) > 1)) {
       return multiply_blocks(p, std::min<int64_t>(4 * threads, work / cost_of_a_task), epilogue, multiply_own<T>);
     }
     multiply_own(p);
