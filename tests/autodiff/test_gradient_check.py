@@ -198,6 +198,8 @@ def test_what_cannot_be_checked_is_refused():
         tf.debugging.check_gradients(lambda x: x, tf.ones([2]))
     with pytest.raises(ValueError, match="order"):
         tf.debugging.check_gradients(lambda x: x, [tf.ones([2])], order=0)
+    with pytest.raises(ValueError, match="at most 8"):
+        tf.debugging.check_gradients(lambda x: x, [tf.ones([2])], order=100)
 
 
 def test_compute_gradient():

@@ -1,6 +1,7 @@
 """Datasets of files: lines, records, comma-separated values."""
 
 import gzip
+import sqlite3
 import zlib
 from pathlib import Path
 
@@ -198,3 +199,53 @@ def test_damaged_compressed_files_are_named(compression, tmp_path):
         if damaged != content[:-9]:  # the end of a stream is not checked where records are read one by one
             with pytest.raises(tf.errors.DataLossError, match=r"packed\.tfrecord"):
                 list(tf.compat.v1.io.tf_record_iterator(path, compression))
+
+
+def _csv(tmp_path, text, *types, **options):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return tf.data.experimental.CsvDataset(str(path), list(types), **options)
+
+
+def test_records_of_csv_files_are_strict(tmp_path):
+    rows = _csv(tmp_path, 'a,"b ""c"", d"\r\ne,"f\ng"\rh,i', tf.string, tf.string).as_numpy_iterator()
+    assert list(rows) == [(b"a", b'b "c", d'), (b"e", b"f\ng"), (b"h", b"i")]
+    for text, message in [
+        ('a"b,c\n', "Unquoted fields cannot have quotes inside"),
+        ('"a"b,c\n', "escaped by another quote"),
+        ('"a,c\n', "without closing quoted field"),
+        ("\n", "Expect 2 fields but have 1"),
+    ]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            list(_csv(tmp_path, text, tf.string, tf.string))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="header"):
+        list(_csv(tmp_path, "", tf.string, header=True))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="buffer_size should be positive"):
+        _csv(tmp_path, "a", tf.string, buffer_size=-1)
+    assert list(_csv(tmp_path, "1\n\n2\n", [0]).as_numpy_iterator()) == [(1,), (0,), (2,)]
+    assert list(_csv(tmp_path, b"\x82,b\n", tf.string, tf.string).as_numpy_iterator()) == [(b"\x82", b"b")]
+
+
+def test_records_after_a_faulty_one_are_read(tmp_path):
+    rows = _csv(tmp_path, 'a,b\nc"d,e\nf,g\n', tf.string, tf.string).ignore_errors()
+    assert list(rows.as_numpy_iterator()) == [(b"a", b"b"), (b"f", b"g")]
+
+
+def test_defaults_of_a_graph_are_constants(tmp_path):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        rows = _csv(tmp_path, ",2\n", tf.constant([7]), tf.constant([], tf.int32))
+        element = tf.compat.v1.data.make_one_shot_iterator(rows).get_next()
+        assert session.run(element) == (7, 2)
+
+
+def test_a_query_that_is_read_does_not_lock_its_file(tmp_path):
+    path = str(tmp_path / "table.sqlite")
+    connection = sqlite3.connect(path, timeout=0.1)
+    connection.execute("create table numbers (n integer)")
+    connection.execute("insert into numbers values (1), (2), (3)")
+    connection.commit()
+    rows = iter(tf.data.experimental.SqlDataset("sqlite", path, "select n from numbers", (tf.int32,)))
+    assert next(rows)[0] == 1
+    connection.execute("drop table numbers")
+    connection.commit()
+    assert next(rows)[0] == 2

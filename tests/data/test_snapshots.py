@@ -1,6 +1,7 @@
 """Datasets of ragged and sparse tensors are saved as TensorFlow saves them: one record, a variant, for each."""
 
 import glob
+import os
 
 import numpy as np
 import pytest
@@ -74,3 +75,13 @@ def test_snapshots_with_functions(tmp_path):
     )
     for _ in range(2):
         assert [int(x) for x in kept] == [0, 2, 1, 3]
+
+
+def test_in_a_graph_an_operation_saves(tmp_path):
+    path = str(tmp_path / "saved")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        stop = tf.compat.v1.placeholder(tf.int64, [])
+        operation = tf.data.Dataset.range(stop).save(path, shard_func=lambda x: x % 2)
+        assert not os.path.exists(path)
+        session.run(operation, {stop: 4})
+    assert sorted(x for x in tf.data.Dataset.load(path).as_numpy_iterator()) == [0, 1, 2, 3]

@@ -268,3 +268,10 @@ def test_texts_in_arrays_of_objects(case):
     case.assertAllEqual(np.array(["a", "b"], object), tf.constant(["a", "b"]))
     with pytest.raises(AssertionError):
         case.assertAllEqual(np.array(["a", "b"], object), ["a", "c"])
+
+
+def test_messages_are_equal_to_their_texts():
+    case = tf.test.TestCase()
+    case.assertProtoEquals("dtype: DT_FLOAT tensor_shape {} float_val: 10.0", tf.make_tensor_proto(10.0))
+    with pytest.raises(AssertionError):
+        case.assertProtoEquals("dtype: DT_FLOAT tensor_shape {} float_val: 11.0", tf.make_tensor_proto(10.0))

@@ -108,3 +108,21 @@ def test_quantize_and_dequantize():
     q = tf.quantization.quantize([1.0, 2.0], 0.0, 3.0, tf.qint8)
     assert q.output.dtype is tf.qint8 and q.output.numpy().tolist() == [-43, 42]
     np.testing.assert_allclose(tf.quantization.dequantize(q.output, 0.0, 3.0), [1.0, 2.0], atol=0.02)
+
+
+def test_few_elements_of_a_message_stand_in_a_list():
+    for value, field, listed in [
+        (tf.constant(10.0), "float_val", [10.0]),
+        (tf.constant(7, tf.int64), "int64_val", [7]),
+        (tf.constant(1.0, tf.float16), "half_val", [0x3C00]),
+        (tf.constant([1 + 2j, 3]), "dcomplex_val", [1, 2, 3, 0]),
+        (tf.constant([True, False]), "bool_val", [True, False]),
+    ]:
+        message = tf.make_tensor_proto(value)
+        assert list(getattr(message, field)) == listed
+        assert not message.tensor_content
+        assert tf.make_ndarray(message).tolist() == value.numpy().tolist()
+    assert tf.make_tensor_proto([1.0, 2.0]).tensor_content == np.array([1, 2], np.float32).tobytes()
+    message = tf.make_tensor_proto(5, shape=[2, 2])
+    assert list(message.int_val) == [5]
+    assert tf.make_ndarray(message).tolist() == [[5, 5], [5, 5]]

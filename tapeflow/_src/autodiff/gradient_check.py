@@ -20,6 +20,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 
 # How exact a derivative is, by the dtype it is computed in, relative to the largest of the same output.
+_MOST_ORDERS = 8
 _TOLERANCE = {
     "float64": 1e-6,
     "complex128": 1e-6,
@@ -281,8 +282,11 @@ def check_gradients(
     """
     if not isinstance(arguments, list | tuple):
         raise ValueError(f"check_gradients: arguments must be a list or tuple; got {type(arguments).__name__}")
-    if order < 1:
-        raise ValueError(f"check_gradients: order must be at least 1; got {order}")
+    if not 1 <= order <= _MOST_ORDERS:
+        raise ValueError(
+            f"check_gradients: order must be at least 1 and at most {_MOST_ORDERS}, as each order differentiates all "
+            f"that the ones below compute; got {order}"
+        )
     wrong: list[Disagreement] = []
     kinks: list[Disagreement] = []
     checked = 0

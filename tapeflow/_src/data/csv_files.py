@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src import _core
+from tapeflow._src.data.csv_records import CsvRecords, Dialect
 from tapeflow._src.data.dataset import Dataset
-from tapeflow._src.data.files import matching_files, opened_file, texts
+from tapeflow._src.data.files import matching_files, texts
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.structure import Leaves
+from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor, get_static_value
 from tapeflow._src.types.dtypes import DType, as_dtype, float32, float64, int32, int64, string
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_spec import TensorSpec
@@ -36,7 +37,7 @@ class CsvRows(Pipe):
         columns: Sequence[int] | None,
         header: bool,
         compression: str | None,
-        dialect: dict[str, Any],
+        dialect: Dialect,
         na_value: str,
     ) -> None:
         self._files, self._columns, self._header = filenames, columns, header
@@ -45,9 +46,7 @@ class CsvRows(Pipe):
         super().__init__(tuple([TensorSpec([], dtype) for dtype in self._types]))
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
-        for name in self._files:
-            for row in csv_rows(name, self._compression, self._dialect, self._header):
-                yield self._element(row)
+        return map(self._element, CsvRecords(self._files, self._compression, self._dialect, self._header))
 
     def _element(self, row: list[str]) -> Leaves:
         fields = row if self._columns is None else [row[i] for i in self._columns if i < len(row)]
@@ -64,35 +63,27 @@ class CsvRows(Pipe):
                 raise InvalidArgumentError.of(f"Field {number} is required but missing in record!")
             return default
         if dtype is string:
-            return convert_to_tensor(text, string)
+            return convert_to_tensor(text.encode(errors="surrogateescape"), string)
         try:
             return convert_to_tensor(np.asarray(text.strip()).astype(dtype.as_numpy_dtype))
         except (ValueError, OverflowError):
             raise InvalidArgumentError.of(f"Field {number} in record is not a valid {dtype.name}: {text}") from None
 
 
-def csv_rows(name: str, compression: str | None, dialect: dict[str, Any], header: bool) -> Iterator[list[str]]:
-    """The rows of one file, without its header."""
-    with opened_file(name, compression) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as lines:
-        rows = (row for row in csv.reader(lines, **dialect) if row)
-        if header:
-            next(rows, None)
-        yield from rows
-
-
-def _dialect(field_delim: str, use_quote_delim: bool) -> dict[str, Any]:
-    return {"delimiter": field_delim, "quoting": csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE}
-
-
 def _type_and_default(default: Any) -> tuple[DType, Any]:
     """A dtype alone makes a column required; a value says what stands where there is none."""
     if isinstance(default, DType | str | type) and not (isinstance(default, str) and default not in _names()):
         return as_dtype(default), None
-    tensor = convert_to_tensor(default)
+    with running_at_once():  # a constant of a graph has its value
+        known = get_static_value(default) if isinstance(default, _core.Tensor) else default
+        if known is None:
+            raise ValueError(f"CsvDataset: record_defaults must be known when the dataset is made; got {default}")
+        tensor = convert_to_tensor(known, default.dtype if isinstance(default, _core.Tensor) else None)
     if tensor.shape.rank:
         if tensor.shape[0] == 0:
             return tensor.dtype, None
-        tensor = tensor[0]
+        with running_at_once():
+            tensor = tensor[0]
     return tensor.dtype, tensor
 
 
@@ -124,12 +115,14 @@ class CsvDataset(Dataset):
         exclude_cols: Sequence[int] | None = None,
     ) -> None:
         if select_cols is not None and exclude_cols is not None:
-            raise ValueError("CsvDataset: `select_cols` and `exclude_cols` cannot both be given.")
+            raise InvalidArgumentError.of("CsvDataset: Either select_cols or exclude_cols should be empty")
+        if buffer_size is not None and int(buffer_size) <= 0:
+            raise InvalidArgumentError.of(f"CsvDataset: buffer_size should be positive; got {int(buffer_size)}")
         names = texts(filenames)
-        dialect = _dialect(field_delim, use_quote_delim)
+        dialect = Dialect(field_delim, use_quote_delim)
         columns = None if select_cols is None else list(select_cols)
         if exclude_cols is not None:
-            first = next(csv_rows(names[0], compression_type, dialect, False), [])
+            first = next(CsvRecords(names[:1], compression_type, dialect, False), [])
             columns = [i for i in range(len(first)) if i not in set(exclude_cols)]
         super().__init__(CsvRows(names, record_defaults, columns, header, compression_type, dialect, na_value))
 
@@ -194,17 +187,17 @@ def make_csv_dataset(
     [([b'ann', b'bob'], [31, 27])]
     """
     names = matching_files(file_pattern)
-    dialect = _dialect(field_delim, use_quote_delim)
+    dialect = Dialect(field_delim, use_quote_delim)
     if column_names is None:
         if not header:
             raise ValueError("Expected `column_names` or `header` arguments. Neither is provided.")
-        column_names = next(csv_rows(names[0], compression_type, dialect, False), [])
+        column_names = next(CsvRecords(names[:1], compression_type, dialect, False), [])
     column_names = list(column_names)
     if len(set(column_names)) != len(column_names):
         raise ValueError("Cannot have duplicate column names.")
     chosen = _chosen(column_names, select_columns)
     if column_defaults is None:
-        rows = itertools.chain.from_iterable(csv_rows(name, compression_type, dialect, header) for name in names)
+        rows = CsvRecords(names, compression_type, dialect, header)
         seen = list(itertools.islice(rows, num_rows_for_inference))
         types = [_inferred([row[i] for row in seen if i < len(row)], na_value) for i in chosen]
         column_defaults = [convert_to_tensor("" if dtype is string else 0, dtype) for dtype in types]

@@ -28,9 +28,10 @@ from tapeflow._src.data.transformations import Transformations
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import constant, convert_to_tensor
+from tapeflow._src.ops.arrays.passing import group
 from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.types import nest
-from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.dtypes import bool_, int64
 from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError
 from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec
@@ -454,16 +455,25 @@ class Dataset(Transformations, CompositeTensor):
         compression: str | None = None,
         shard_func: Callable[..., Any] | None = None,
         checkpoint_args: Any = None,
-    ) -> None:
-        """Writes all elements into a folder, from which `load` makes the dataset again.
+    ) -> Any:
+        """Writes all elements into a folder, from which `load` makes the dataset again; in a graph, an operation does.
 
         `shard_func` gives the number of the file for an element.
         """
         if checkpoint_args is not None:
             raise NotImplementedError("Dataset.save: checkpoint_args is not supported; a save begins anew")
-        iteration = Iteration()
-        shard_of = None if shard_func is None else mapping.numbering(shard_func, self._pipe.spec, "save", iteration)
-        write_elements(path, self._pipe.spec, self._pipe.begin(iteration), compression, shard_of)
+        symbols = self._pipe.all_symbols()
+
+        def write(values: list[Any]) -> list[Any]:
+            iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
+            shard_of = None if shard_func is None else mapping.numbering(shard_func, self._pipe.spec, "save", iteration)
+            write_elements(path, self._pipe.spec, self._pipe.begin(iteration), compression, shard_of)
+            return [convert_to_tensor(True)]
+
+        if _core.current_graph() is None:
+            write([])
+            return None
+        return group(_core.call_python(write, symbols, [bool_], [TensorShape([])], None, True)[0])
 
     @classmethod
     def load(

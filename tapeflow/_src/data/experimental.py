@@ -354,12 +354,12 @@ def save(
     compression: str | None = None,
     shard_func: Callable[..., Any] | None = None,
     checkpoint_args: Any = None,
-) -> None:
-    """Writes all elements into a folder.
+) -> Any:
+    """Writes all elements into a folder; in a graph, the operation that does.
 
     >>> tf.data.experimental.save(tf.data.Dataset.range(2), "numbers")
     """
-    dataset.save(path, compression, shard_func, checkpoint_args)
+    return dataset.save(path, compression, shard_func, checkpoint_args)
 
 
 @public("data.experimental.load")

@@ -20,6 +20,7 @@ from tapeflow._src.types.dtypes import DType, as_dtype, float64, string
 from tapeflow._src.types.errors import InvalidArgumentError, UnknownError
 from tapeflow._src.types.tensor_spec import TensorSpec
 
+_ROWS_AT_ONCE = 1000
 _TYPES = ("string", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool", "float64")
 
 
@@ -45,8 +46,9 @@ class SqlRows(Pipe):
                         f"SqlDataset: The number of columns in query ({columns}) must match the number of elements in "
                         f"output_types ({len(self.specs)})."
                     )
-                for row in rows:
-                    yield tuple([_as_tensor(value, spec.dtype) for value, spec in zip(row, self.specs)])
+                while part := rows.fetchmany(_ROWS_AT_ONCE):  # the last part ends the query, and with it the lock
+                    for row in part:
+                        yield tuple([_as_tensor(value, spec.dtype) for value, spec in zip(row, self.specs)])
         except sqlite3.Error as error:
             raise UnknownError.of(f"SqlDataset: {error}: {self._query} (in {self._file})") from None
 

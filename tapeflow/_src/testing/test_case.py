@@ -467,10 +467,11 @@ class TestCase(Assertions):
     ) -> None:
         """Fails unless two messages, or a message and its text, are equal."""
         expected, found = expected_message_maybe_ascii, validate_message
-        if hasattr(expected, "DESCRIPTOR"):
-            self.assertEqual(expected, found, msg)
-        else:
-            self.assertEqual(" ".join(str(expected).split()), " ".join(str(found).split()), msg)
+        if not hasattr(expected, "DESCRIPTOR"):
+            from google.protobuf import text_format  # few tests compare messages
+
+            expected = text_format.Merge(str(expected), type(found)())
+        self.assertEqual(expected, found, msg)
 
     # ---- errors
 

@@ -55,6 +55,23 @@ def tensor_message(tensor: Any) -> Any:
     return messages.TensorProto(dtype=number, tensor_shape=shape, tensor_content=array.tobytes())
 
 
+def listed_message(tensor: Any, dims: list[int]) -> Any:
+    """A tensor of a shape with its elements in the list of their dtype; the last one stands for those that follow."""
+    dtype, name = tensor.dtype, tensor.dtype.name
+    array = np.asarray(tensor).reshape(-1)
+    dim = messages.TensorShapeProto.Dim
+    shape = messages.TensorShapeProto(dim=[dim(size=size) for size in dims])
+    field = _LIST_BY_DTYPE.get(name, "int_val")
+    if name in ("float16", "bfloat16"):
+        field, array = "half_val", array.view(np.uint16)
+    elif name in ("complex64", "complex128"):
+        real, field = (np.float32, "scomplex_val") if name == "complex64" else (np.float64, "dcomplex_val")
+        array = array.view(real)
+    elif name.startswith("float8"):
+        return messages.TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape, float8_val=array.tobytes())
+    return messages.TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape, **{field: array.tolist()})
+
+
 def array_of(message: Any) -> Any:
     """The array that a message holds; ValueError if its elements do not fit its shape."""
     dtype = as_dtype(message.dtype)

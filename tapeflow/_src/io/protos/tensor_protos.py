@@ -10,7 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.io.protos import messages
-from tapeflow._src.io.protos.tensor_messages import array_of, shape_message, tensor_message
+from tapeflow._src.io.protos.tensor_messages import array_of, listed_message, shape_message, tensor_message
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
@@ -43,18 +43,23 @@ def make_tensor_proto(
         else _core.convert_to_tensor(values, dtype, None, "make_tensor_proto")
     )
     array = np.asarray(convert_to_tensor(tensor).numpy())
+    dims = list(array.shape) if shape is None else as_shape(shape).as_list()
     if shape is not None:
-        dims = as_shape(shape).as_list()
         if verify_shape and list(array.shape) != dims:
             raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, but got {array.shape}.")
-        size = math.prod(dims)
         if allow_broadcast:
             array = np.broadcast_to(array, dims)
-        elif 0 < array.size < size:  # the last element stands for those that follow
-            array = np.append(array, np.repeat(array.reshape(-1)[-1:], size - array.size)).reshape(dims)
-        else:
+        elif not 0 < array.size < math.prod(dims):
             array = array.reshape(dims)
-    return tensor_message(_core.convert_to_tensor(array, tensor.dtype, None, "make_tensor_proto"))
+    elements = _core.convert_to_tensor(array, tensor.dtype, None, "make_tensor_proto")
+    if array.size == 1 or array.size != math.prod(dims) or not _has_bytes(tensor.dtype):
+        return listed_message(elements, dims)
+    return tensor_message(elements)
+
+
+def _has_bytes(dtype: Any) -> bool:
+    """Whether a message holds several elements of a dtype as bytes; readers of TensorFlow take lists as well."""
+    return not (dtype.is_complex or dtype.name in ("bool", "string", "uint16"))
 
 
 @public("make_ndarray", "compat.v1.make_ndarray")

@@ -37,6 +37,7 @@ from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_bat
 from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
 from tapeflow._src.compat.tensorflow.inner_modules.convolution import Convolution
 from tapeflow._src.compat.tensorflow.inner_modules.graph_programs import session_table
+from tapeflow._src.compat.tensorflow.inner_modules.language import table as language_table
 from tapeflow._src.compat.tensorflow.inner_modules.library_table import names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
 from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object, paths_by_module, raw_path_by_function
@@ -347,6 +348,7 @@ for _path, _names in (
     *execution.names_by_path.items(),
     *recording.names_by_path.items(),
     *session_table.names_by_path.items(),
+    *language_table.names_by_path.items(),
     *ops_names_by_path.items(),
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}

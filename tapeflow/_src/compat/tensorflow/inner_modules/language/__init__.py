@@ -1,0 +1,1 @@
+"""Inner modules about Python's own things: functions, their arguments, dictionaries, structures."""
