@@ -64,3 +64,10 @@ def test_tensors_begin_at_zero():
 def test_integers_are_refused():
     with pytest.raises(TypeError, match="must be half, float, or double"):
         tf.train.ExponentialMovingAverage(0.5).apply([tf.Variable(1)])
+
+
+def test_only_variables_are_collected():
+    with tf.Graph().as_default():
+        v = tf.compat.v1.get_variable("v", initializer=1.0)
+        tf.train.ExponentialMovingAverage(0.9).apply([v, v + 1.0])
+        assert tf.compat.v1.moving_average_variables() == [v]

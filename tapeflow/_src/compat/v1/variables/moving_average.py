@@ -90,7 +90,7 @@ class ExponentialMovingAverage:
         with init_scope():
             start = variable.initial_value if own and graph is not None else variable
             start = convert_to_tensor(start) if own else _zeros_like(variable)
-            if graph is not None:
+            if own and graph is not None:
                 graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, variable)
             with beside_the_model():
                 self._average_by_name[key] = Variable(start, trainable=False, name=name)

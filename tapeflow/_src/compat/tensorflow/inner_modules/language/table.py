@@ -10,26 +10,14 @@ from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow.inner_modules.language import functions
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.extension.extension_fields import ImmutableDict
-from tapeflow._src.types import nest, tensor_spec
+from tapeflow._src.types import nest_paths, tensor_spec
 
 
-def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+def flatten_dict_items(dictionary: Any) -> dict[Any, Any]:
     """A dictionary with one entry for each leaf of its keys, which must have the structures of their values."""
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
-    found: dict[Any, Any] = {}
-    for key, value in dictionary.items():
-        keys, values = nest.flatten(key), nest.flatten(value)
-        if len(keys) != len(values):
-            raise ValueError(
-                f"Could not flatten dictionary. Key had {len(keys)} elements, but value had {len(values)} elements. "
-                f"Key: {key}, value: {value}."
-            )
-        for name, item in zip(keys, values):
-            if name in found:
-                raise ValueError(f"Could not flatten dictionary: key {name} is not unique.")
-            found[name] = item
-    return found
+    return nest_paths.flatten_dict_items(dictionary)
 
 
 def sanitize_spec_name(name: str) -> str:
