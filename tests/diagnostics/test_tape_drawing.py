@@ -58,7 +58,7 @@ def test_notebooks():
     with tf.GradientTape() as tape:
         x * x
     html = tape._repr_html_()
-    assert "&lt;tf.GradientTape: closed, 1 records&gt;" in html and "<svg" in html
+    assert "&lt;tf.GradientTape: closed, 1 record&gt;" in html and "<svg" in html
 
 
 def test_variables_of_a_fold_are_one_box():

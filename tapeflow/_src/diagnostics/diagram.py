@@ -8,6 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from tapeflow._src.diagnostics.layered_layout import Layout, layered_layout
+from tapeflow._src.diagnostics.source_line import counted
 
 _LIMIT, _FEWEST = 60, 8  # boxes
 _BESIDE = 6  # variables of one reader that have a box each
@@ -66,7 +67,7 @@ def draw(boxes: Sequence[Box], caption: str = "", notes: Sequence[str] = (), lim
         )
     longest = max((len(line) * _LETTER for line in (*lines, *notes)), default=0.0)
     width = max(layout.width, longest) + 2 * _MARGIN
-    label = escape(caption or f"a diagram of {len(boxes)} operations")
+    label = escape(caption or f"a diagram of {counted(len(boxes), 'operation')}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tfd" role="img" aria-label="{label}" width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:100%;height:auto">'

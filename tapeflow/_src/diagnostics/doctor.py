@@ -28,7 +28,7 @@ from tapeflow._src.diagnostics.numeric_probe import Probe
 from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.diagnostics.program import named_values, user_frames
 from tapeflow._src.diagnostics.report import page, tape_steps
-from tapeflow._src.diagnostics.source_line import source_line
+from tapeflow._src.diagnostics.source_line import counted, source_line
 from tapeflow._src.diagnostics.training import health as health_module
 from tapeflow._src.diagnostics.training import loss_sign, meaning, static_traps, step_check
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
@@ -531,7 +531,8 @@ class Doctor:
         return doctor_html(self.report())
 
     def __repr__(self) -> str:
-        return f"<tf.debugging.Doctor: {self.verdict}, {len(self.findings)} findings, {self._calls} gradient calls>"
+        calls = counted(self._calls, "gradient call")
+        return f"<tf.debugging.Doctor: {self.verdict}, {counted(len(self.findings), 'finding')}, {calls}>"
 
 
 def _left_out(finding: Finding) -> Finding:

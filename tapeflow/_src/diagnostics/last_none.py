@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from tapeflow._src import _core
@@ -13,7 +13,7 @@ from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.flow import Flow
 from tapeflow._src.diagnostics.graph_tape import GraphTape
 from tapeflow._src.diagnostics.observers import observers
-from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.program import Frames, user_frames
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 from tapeflow._src.diagnostics.variable_names import variable_behind
 from tapeflow._src.diagnostics.why_none import explain_with
@@ -92,9 +92,7 @@ def _keep(latest: Callable[[], list[Explanation]], fresh: list[Explanation] | No
         sys.excepthook = _hook
 
 
-def _explanations(
-    tape: Any, target: Any, sources: list[Any], missing: list[int], frames: list[FrameType]
-) -> list[Explanation]:
+def _explanations(tape: Any, target: Any, sources: list[Any], missing: list[int], frames: Frames) -> list[Explanation]:
     if len(tape._records()) > _LONGEST_TAPE:
         return []
     targets = [variable_behind(t) for t in nest.flatten(target) if t is not None]

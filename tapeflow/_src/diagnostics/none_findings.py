@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, known
+from tapeflow._src.diagnostics.program import Frames
 from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 from tapeflow._src.diagnostics.why_none import explain_with
@@ -26,7 +26,7 @@ class NoneFindings:
         self._alive: list[Any] = []
 
     def see(
-        self, tape: Any, flow: Flow, frames: list[FrameType], targets: list[Any], sources: list[Any],
+        self, tape: Any, flow: Flow, frames: Frames, targets: list[Any], sources: list[Any],
         gradients: list[Any], place: tuple[str, int],
     ) -> None:  # fmt: skip
         """One call of gradient."""

@@ -7,11 +7,12 @@ import builtins
 import linecache
 import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 
+from tapeflow._src import _core
 from tapeflow._src.namespace import PACKAGE_FOLDER
 from tapeflow._src.types.library_folders import is_library
 
@@ -50,21 +51,38 @@ class Named(NamedTuple):
 class Frames(list[FrameType]):
     """Frames of the program at one moment. Their names are read once, however many questions are asked about them."""
 
-    def __init__(self, frames: Iterable[FrameType]) -> None:
+    def __init__(self, frames: Iterable[FrameType] = ()) -> None:
         super().__init__(frames)
-        self._names: list[tuple[Named, Any]] | None = None
-        self._names_by_id: dict[int, list[Named]] = {}
+        self._held: list[_Held] | None = None
+        self._held_by_id: dict[int, list[_Held]] = {}
+        self._tensors: list[_Held] | None = None
+        self._owners: list[_Held] | None = None
 
-    def named_values(self) -> list[tuple[Named, Any]]:
-        if self._names is None:
-            self._names = list(_named_values(self))
-            for named, value in self._names:
-                self._names_by_id.setdefault(id(value), []).append(named)
-        return self._names
+    def held(self) -> list[_Held]:
+        """All but numbers, texts, functions and the like."""
+        if self._held is None:  # holds the values, so that ids stay theirs
+            self._held = [row for row in _held_values(self) if type(row[0]) not in _PLAIN]
+            for row in self._held:
+                self._held_by_id.setdefault(id(row[0]), []).append(row)
+        return self._held
 
     def names_of(self, value: Any) -> list[Named]:
-        self.named_values()  # holds the values, so that ids stay theirs
-        return self._names_by_id.get(id(value), [])
+        self.held()
+        return [_named(row) for row in self._held_by_id.get(id(value), ())]
+
+    def tensors(self) -> list[_Held]:
+        if self._tensors is None:
+            self._tensors = [row for row in self.held() if _core.is_tensor(row[0])]
+        return self._tensors
+
+    def owners(self) -> list[_Held]:
+        """Layers, models and modules in sight, by their own names."""
+        if self._owners is None:
+            kinds = {type(row[0]) for row in self.held()}
+            kinds = {kind for kind in kinds if hasattr(kind, "trainable_variables") and not issubclass(kind, type)}
+            own = [row for row in self.held() if type(row[0]) in kinds and row[3] is row[4] is None]
+            self._owners = [row for row in own if row[1] in self[:5]]
+        return self._owners
 
 
 def user_frames() -> Frames:
@@ -79,28 +97,45 @@ def user_frames() -> Frames:
     return Frames((own or frames)[:_FRAMES])
 
 
-def named_values(frames: list[FrameType]) -> Iterable[tuple[Named, Any]]:
+# A value and its name: the frame, the name, and the attribute or item of what has the name.
+_Held = tuple[Any, FrameType, str, str | None, Any]
+_PLAIN = frozenset({int, float, bool, str, bytes, type(None), FunctionType})
+
+
+def _named(held: _Held) -> Named:
+    _, frame, name, attribute, item = held
+    if attribute is not None:
+        return Named(f"{name}.{attribute}", frame)
+    return Named(name, frame, "" if item is None else f"[{item!r}]")
+
+
+def named_values(frames: Frames) -> Iterator[tuple[Named, Any]]:
     """Names and values within reach: locals, attributes and items of locals, and globals."""
-    return frames.named_values() if isinstance(frames, Frames) else _named_values(frames)
+    return ((_named(held), held[0]) for held in _held_values(frames))
 
 
-def _named_values(frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
+def named_tensors(frames: Frames, chosen: Callable[[Any], bool]) -> Iterator[tuple[Named, Any]]:
+    """Of `named_values`, the tensors and variables for which a question is answered by yes."""
+    return ((_named(held), held[0]) for held in frames.tensors() if chosen(held[0]))
+
+
+def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
     for frame in frames:
         held = list(frame.f_locals.items())
+        looked_into = len(held) - _LOOKED_INTO
         for number, (name, value) in enumerate(held):
-            yield Named(name, frame), value
-            if len(held) - number > _LOOKED_INTO:
+            yield value, frame, name, None, None
+            if number < looked_into or type(value) in _PLAIN or _core.is_tensor(value):
                 continue
             if isinstance(value, list | tuple):
-                yield from ((Named(name, frame, f"[{i}]"), item) for i, item in enumerate(value[:50]))
+                yield from ((item, frame, name, None, i) for i, item in enumerate(value[:50]))
             elif isinstance(value, dict):
-                yield from ((Named(name, frame, f"[{key!r}]"), item) for key, item in list(value.items())[:50])
+                yield from ((item, frame, name, None, key) for key, item in list(value.items())[:50])
             elif name != "tf" and isinstance(getattr(value, "__dict__", None), dict):
-                for attribute, item in list(vars(value).items())[:100]:
-                    yield Named(f"{name}.{attribute}", frame), item
+                yield from ((item, frame, name, attribute, None) for attribute, item in list(vars(value).items())[:100])
     for frame in frames[:3]:
         if frame.f_locals is not frame.f_globals:
-            yield from ((Named(name, frame), value) for name, value in list(frame.f_globals.items()))
+            yield from ((value, frame, name, None, None) for name, value in list(frame.f_globals.items()))
 
 
 def is_direct(named: Named, value: Any) -> bool:
@@ -115,33 +150,27 @@ def is_direct(named: Named, value: Any) -> bool:
     return held is value
 
 
-def names_of(value: Any, frames: list[FrameType]) -> list[Named]:
+def names_of(value: Any, frames: Frames) -> list[Named]:
     """The names of a value, nearest first."""
-    if isinstance(frames, Frames):
-        return frames.names_of(value)
-    return [named for named, other in named_values(frames) if other is value]
+    return frames.names_of(value)
 
 
-def owners_of(variable: Any, frames: list[FrameType]) -> list[Named]:
+def owners_of(variable: Any, frames: Frames) -> list[Named]:
     """The names of layers, models and modules that hold a variable, nearest first."""
-    return [named for named, _ in _holders(variable, frames)]
+    return [_named(owner) for owner, _ in _holders(variable, frames)]
 
 
-def held_as(variable: Any, frames: list[FrameType]) -> Any:
+def held_as(variable: Any, frames: Frames) -> Any:
     """The object by which a layer or model in sight holds a variable, as Keras's own; else the variable itself."""
     return next((held for _, held in _holders(variable, frames)), variable)
 
 
-def _holders(variable: Any, frames: list[FrameType]) -> Iterator[tuple[Named, Any]]:
-    for frame in frames[:5]:
-        scopes = {**frame.f_globals, **frame.f_locals} if frame is frames[0] else frame.f_locals
-        for name, value in list(scopes.items()):
-            if isinstance(value, type) or not hasattr(type(value), "trainable_variables"):
-                continue
-            for held in list(getattr(value, "variables", ()))[:1000]:
-                if held is variable or getattr(held, "handle", None) is variable:
-                    yield Named(name, frame), held
-                    break
+def _holders(variable: Any, frames: Frames) -> Iterator[tuple[_Held, Any]]:
+    for owner in frames.owners():
+        for held in list(getattr(owner[0], "variables", ()))[:1000]:
+            if held is variable or getattr(held, "handle", None) is variable:
+                yield owner, held
+                break
 
 
 def _key(node: ast.AST) -> str | None:

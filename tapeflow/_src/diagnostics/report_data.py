@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.source_line import counted
 
 _JSON_LIMIT = 256 * 1024
 _MOST_STEPS = 500
@@ -55,7 +56,7 @@ def environment(mode: str) -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "machine": f"{platform.machine()}, {counted(os.cpu_count() or 1, 'processor')}",
         "mode": mode,
     }
 

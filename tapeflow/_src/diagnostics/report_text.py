@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tapeflow._src.diagnostics.source_line import place_text
+from tapeflow._src.diagnostics.source_line import counted, place_text
 
 _MARK = {"severe": "SEVERE", "warning": "warning", "hint": "hint"}
 
@@ -50,7 +50,7 @@ def _where(file: str, line: int) -> str:
 def figures(report: dict[str, Any]) -> str:
     """What was watched: calls, variables, loss, norms, time."""
     steps = report["steps"]
-    parts = [f"{report['gradient_calls']} gradient calls", f"{len(report['variables'])} variables"]
+    parts = [counted(report["gradient_calls"], "gradient call"), counted(len(report["variables"]), "variable")]
     if steps:
         parts.append(f"loss {steps[0]['loss']:.4g} -> {steps[-1]['loss']:.4g}")
         parts.append(f"gradient norm {steps[0]['grad_norm']:.3g} -> {steps[-1]['grad_norm']:.3g}")

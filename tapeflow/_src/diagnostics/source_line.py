@@ -81,3 +81,8 @@ def _cell_number(file: str) -> int | None:
     shell = interactive.get_ipython() if interactive is not None else None
     number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
     return number if isinstance(number, int) else None
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 step", "2 steps"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.diagnostics.html.tables import block, table
-from tapeflow._src.diagnostics.source_line import place_text, source_line
+from tapeflow._src.diagnostics.source_line import counted, place_text, source_line
 
 
 class Summary(str):
@@ -39,7 +39,7 @@ def summary(tape: Any) -> Summary:
         if operation not in row[2]:
             row[2].append(operation)
     total = sum(record[3] for record in records)
-    title = f"{len(records)} record{'' if len(records) == 1 else 's'}, {total} bytes kept"
+    title = f"{counted(len(records), 'record')}, {counted(total, 'byte')} kept"
     return Summary(
         title,
         [
@@ -53,4 +53,4 @@ def text(tape: Any) -> str:
     """See `GradientTape.__repr__`."""
     state = "recording" if tape._recording else "used up" if tape._used_up else "closed"
     kind = "persistent, " if tape._persistent else ""
-    return f"<tf.GradientTape: {kind}{state}, {len(tape._records())} records>"
+    return f"<tf.GradientTape: {kind}{state}, {counted(len(tape._records()), 'record')}>"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from types import FrameType
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.program import (
+    Frames,
     Named,
     bound_at,
     class_around,
@@ -26,7 +26,7 @@ def variable_behind(value: Any) -> Any:
     return value if _core.is_tensor(value) else getattr(value, "handle", value)
 
 
-def describe_source(source: Any, frames: list[FrameType], number: int | None = None) -> str:
+def describe_source(source: Any, frames: Frames, number: int | None = None) -> str:
     """Which source it is: its name in the program, its Keras path, its place in the list, and the line that made it."""
     variable = variable_behind(source)
     names = [n.label for value in (source, variable) for n in names_of(value, frames)]
@@ -58,7 +58,7 @@ def forgotten_weight(variable: Any, places: set[tuple[str, int]]) -> tuple[str, 
     return made if maker is not None and any(class_around(*place) == maker for place in places) else None
 
 
-def name_of_variable(source: Any, frames: list[FrameType]) -> str:
+def name_of_variable(source: Any, frames: Frames) -> str:
     """Its Keras path, its name in the program, or the name that it was given."""
     path = getattr(source, "path", None)
     if isinstance(path, str):
@@ -83,7 +83,7 @@ def rate_now(optimizer: Any) -> float | None:
         return None
 
 
-def learning_rate_of(optimizer: Any, frames: list[FrameType]) -> tuple[float | None, tuple[str, int] | None]:
+def learning_rate_of(optimizer: Any, frames: Frames) -> tuple[float | None, tuple[str, int] | None]:
     """The learning rate and the line that set it: of an optimizer, else of a number with such a name."""
     if optimizer is not None:
         rate = rate_now(optimizer)

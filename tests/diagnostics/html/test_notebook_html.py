@@ -165,7 +165,7 @@ def test_a_healthy_doctor():
         with tf.GradientTape() as tape:
             loss = w * w
         tape.gradient(loss, w)
-    assert shown(doctor).text.startswith("tf.debugging.Doctor healthy watched: 1 gradient calls")
+    assert shown(doctor).text.startswith("tf.debugging.Doctor healthy watched: 1 gradient call,")
 
 
 def test_explanations():

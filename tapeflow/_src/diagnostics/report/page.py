@@ -18,7 +18,7 @@ from tapeflow._src.diagnostics.report.charts import (
     sparkline,
     timeline,
 )
-from tapeflow._src.diagnostics.source_line import short_file, short_place
+from tapeflow._src.diagnostics.source_line import counted, short_file, short_place
 
 Report = Mapping[str, Any]
 _HERE = Path(__file__).parent
@@ -90,7 +90,7 @@ def _verdict(report: Report) -> str:
     said = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count) or "no findings"
     steps = report.get("steps", ())
     calls = max(report.get("gradient_calls", 0), len(steps))
-    watched = f", {calls} gradient calls, {len(steps)} steps measured" if steps else ""
+    watched = f", {counted(calls, 'gradient call')}, {counted(len(steps), 'step')} measured" if steps else ""
     worst = " severe" if counts["severe"] else ""
     return (
         f'<p class="verdict {escape(verdict)}{worst}"><strong>{escape(verdict)}</strong> '

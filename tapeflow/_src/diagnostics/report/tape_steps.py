@@ -8,6 +8,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.flow import known
+from tapeflow._src.diagnostics.program import Frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.variable_names import name_of_variable
 
@@ -76,7 +77,7 @@ def tape_steps(tape: Any, targets: list[Any]) -> list[dict[str, Any]]:
     for variable in tape.watched_variables():
         index = known(tape._index_of(variable))
         value_by_index[index] = variable
-        name_by_index[index] = name_of_variable(variable, [])
+        name_by_index[index] = name_of_variable(variable, Frames())
     gradients = _gradients(tape, targets, value_by_index)
     rows = []
     for row, name in zip(records, names):

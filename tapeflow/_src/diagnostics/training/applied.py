@@ -12,7 +12,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known
-from tapeflow._src.diagnostics.program import bound_at, is_inside_with, names_of, user_frames
+from tapeflow._src.diagnostics.program import Frames, bound_at, is_inside_with, names_of, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.activations import moves_elements
 from tapeflow._src.diagnostics.training.assignments import Assignments
@@ -186,7 +186,7 @@ class AppliedGradients:
             return []
         if not idle or not (self._applies or self._assignments.changed & set(self._asked)):
             return []
-        names = [name_of_variable(v, []) for v, _ in idle]
+        names = [name_of_variable(v, Frames()) for v, _ in idle]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return [
             Finding(
@@ -267,7 +267,7 @@ class AppliedGradients:
             places = {place for _, place in left}
             applied_places = {self._asked[v][1] for v in self.ever_applied if v in self._asked}
             common = places & applied_places
-            names = [name_of_variable(source, []) for source, place in left if place in common]
+            names = [name_of_variable(source, Frames()) for source, place in left if place in common]
             if names:
                 found.append(
                     Finding(

@@ -420,7 +420,7 @@ class Course:
         silent = since > 0 or share < 1 or v.silent_units in (None, 1.0)
         behind = v.activation if silent and v.activation and "relu" in v.activation[0] else None
         place = (v.activation_place if behind else v.place) or self.place
-        when = f"all steps since step {since}" if since else f"all {v.calls} steps"
+        when = f"all steps since step {since}" if since else "its only step" if v.calls == 1 else f"all {v.calls} steps"
         what = f"the units of {behind[0]} behind it never fire" if behind else "as if the loss did not depend on it"
         return Finding(
             "dead-units" if behind else "zero-gradient",

@@ -10,6 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.diagnostics.program import Frames
 from tapeflow._src.diagnostics.training.assignments import Assignments
 from tapeflow._src.diagnostics.training.loss_sign import is_error
 from tapeflow._src.diagnostics.training.step_values import GraphStep, Row, StepValues
@@ -32,7 +33,7 @@ class SessionRuns:
 
     def see_gradients(
         self, graph: Any, tape: Any, flow: Flow, targets: list[Any], sources: list[Any], gradients: list[Any],
-        place: tuple[str, int], frames: list[Any],
+        place: tuple[str, int], frames: Frames,
     ) -> list[tuple[Any, Any]]:  # fmt: skip
         """A call of `tf.gradients`. The pairs of variables and gradients of one number are returned."""
         given = [(s, g) for s, g in zip(sources, gradients) if g is not None]
@@ -40,7 +41,7 @@ class SessionRuns:
         if len(targets) != 1 or targets[0].shape.rank != 0 or not pairs or not getattr(graph, "graph_mode", False):
             return []
         error = is_error(flow, tape._index_of(targets[0]))
-        step = GraphStep(place, targets[0], pairs, tape, flow, error, list(frames))
+        step = GraphStep(place, targets[0], pairs, tape, flow, error, frames)
         self._steps.setdefault(id(graph), []).append(step)
         return pairs
 

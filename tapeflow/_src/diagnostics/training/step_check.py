@@ -7,6 +7,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.numeric_probe import Probe, along, total_of
+from tapeflow._src.diagnostics.program import Frames
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
 _AGREES = 0.02  # relative; the target is often computed in float32
@@ -17,7 +18,7 @@ def check_step(
     targets: list[Any],
     sources: list[Any],
     gradients: list[Any],
-    frames: list[Any],
+    frames: Frames,
     place: tuple[str, int],
 ) -> tuple[list[dict[str, str]], list[Finding]]:
     """A row for each variable, and findings where reverse mode disagrees with forward mode and both differences."""

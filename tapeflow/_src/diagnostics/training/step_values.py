@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.flow import Edge, Flow, known
-from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.program import Frames, user_frames
 from tapeflow._src.diagnostics.training.activations import NO_LAYERS, LayerLines, activation_of, line_of
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.health import Course
@@ -47,7 +47,7 @@ class GraphStep(NamedTuple):
     tape: Any
     flow: Flow
     is_error: bool
-    frames: list[Any]
+    frames: Frames
 
 
 class StepValues:
@@ -95,7 +95,7 @@ class StepValues:
         self._add_step(course, step.tape, step.flow, rows, NO_LAYERS, step.frames or user_frames(), seconds)
 
     def _add_step(
-        self, course: Course, tape: Any, flow: Flow | None, rows: list[Row], lines: LayerLines, frames: list[Any],
+        self, course: Course, tape: Any, flow: Flow | None, rows: list[Row], lines: LayerLines, frames: Frames,
         seconds: float,
     ) -> None:  # fmt: skip
         if course.learning_rate_place is None and len(course.losses) in (1, 3):
