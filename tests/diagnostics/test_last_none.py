@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import tapeflow as tf
 from tapeflow._src.diagnostics.source_line import place_text
 
 HEAD = "import tapeflow as tf\ntf.install_as_tensorflow()\nimport numpy as np\n"
@@ -82,3 +83,42 @@ def test_graphs_of_tensorflow_1(tmp_path):
 def test_cells_of_notebooks_have_numbers():
     assert place_text("<ipython-input-3-0f1e2d>", 2) == "cell 3, line 2"
     assert place_text("train.py", 7) == "train.py:7"
+
+
+FORWARD = (
+    "x = tf.Variable([1.0, 2.0])\nwith tf.autodiff.ForwardAccumulator(x, tf.ones([2])) as acc:\n"
+    "    y = tf.round(x) * 2.0\n"
+)
+
+
+def test_forward_mode_says_how_to_get_the_reason(tmp_path):
+    above = above_traceback(tmp_path, f"{FORWARD}acc.jvp(y) + 1.0\n")
+    assert "a Jacobian-vector product is None at program.py:7" in above and "TAPEFLOW_EXPLAIN=1" in above
+
+
+def test_forward_mode_is_explained(tmp_path):
+    above = above_traceback(tmp_path, f"tf.debugging.enable_gradient_explanations()\n{FORWARD}acc.jvp(y) + 1.0\n")
+    assert "None at program.py:8" in above and "ends at round" in above and "(program.py:7)" in above
+
+
+def test_accumulators_explain_themselves():
+    x, y = tf.Variable(2.0), tf.constant(3.0)
+    with pytest.raises(RuntimeError, match=r"^ForwardAccumulator.explain: .*enable_gradient_explanations"):
+        tf.autodiff.ForwardAccumulator(x, tf.ones([])).explain(x)
+    tf.debugging.enable_gradient_explanations()
+    try:
+        with tf.autodiff.ForwardAccumulator([x, y], [tf.ones([]), tf.ones([])]) as acc:
+            z = tf.floor(x) * y
+    finally:
+        tf.debugging.disable_gradient_explanations()
+    assert acc.jvp(z).numpy() == 2
+    assert [answer.cause for answer in acc.explain(z)] == ["operation without gradient", "connected"]
+
+
+def test_a_doctor_reports_forward_mode():
+    x = tf.Variable(2.0)
+    with tf.debugging.Doctor() as doctor:
+        with tf.autodiff.ForwardAccumulator(x, tf.ones([])) as acc:
+            z = tf.floor(x)
+        assert acc.jvp(z) is None
+    assert [f.kind for f in doctor.findings] == ["none-gradient"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 from tapeflow._src import _core
+from tapeflow._src.autodiff.gradient_tape import GradientTape
+from tapeflow._src.diagnostics import last_none
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -61,7 +65,30 @@ class ForwardAccumulator(_core.ForwardAccumulator):
             self._watch(primal, tangent)
 
     def __new__(cls, primals: Any, tangents: Any) -> ForwardAccumulator:
-        return super().__new__(cls)
+        explained = cls is ForwardAccumulator and (last_none.shows() or observers.unseen is not None)
+        return super().__new__(_ExplainedAccumulator if explained else cls)
+
+    def explain(self, target: Any) -> Any:
+        """Why `jvp(target)` is None, or that it is not: an answer for each primal, as `GradientTape.explain` gives it.
+
+        Accumulators keep what an answer needs only after `tf.debugging.enable_gradient_explanations()`, or under a
+        doctor: it takes the memory of a tape.
+
+        >>> tf.debugging.enable_gradient_explanations()
+        >>> x = tf.Variable(7.)
+        >>> with tf.autodiff.ForwardAccumulator(x, tf.constant(1.)) as acc:
+        ...     y = tf.floor(x) * 2.
+        >>> tf.debugging.disable_gradient_explanations()
+        >>> acc.explain(y).cause
+        'operation without gradient'
+        """
+        raise RuntimeError(
+            "ForwardAccumulator.explain: the accumulator keeps nothing to explain. Call "
+            "tf.debugging.enable_gradient_explanations() before it is made, or set TAPEFLOW_EXPLAIN=1."
+        )
+
+    def _see_none(self, target: Any) -> None:
+        last_none.register_none_jvp()
 
     def jvp(self, primals: Any, unconnected_gradients: Any = UnconnectedGradients.NONE) -> Any:
         """The product of the Jacobian of `primals` and the tangents; None (or zeros) where there is no path."""
@@ -72,8 +99,42 @@ class ForwardAccumulator(_core.ForwardAccumulator):
                 rows = tangent_of(primal.values)
                 return rows if rows is None else IndexedSlices(rows, primal.indices, primal.dense_shape)
             tangent = self._tangent(primal)
+            if tangent is None and not wants_zeros:
+                self._see_none(primal)
             if tangent is not None or not wants_zeros:
                 return tangent
             return zeros([*self._directions, *primal.shape], primal.dtype)
 
         return nest.map_structure(tangent_of, primals)
+
+
+class _ExplainedAccumulator(ForwardAccumulator):
+    """Has a tape beside it, which knows why a tangent is None."""
+
+    __slots__ = ("_primals", "_tape")
+
+    def _follow(self, primals: Any, tangents: Any) -> None:
+        super()._follow(primals, tangents)
+        self._primals = primals
+        self._tape = GradientTape(persistent=True, watch_accessed_variables=False)
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        (observers.unseen or _call)(self._tape.__enter__)
+        self._tape.watch(self._primals)
+        return self
+
+    def __exit__(self, *about: Any) -> None:
+        self._tape.__exit__(*about)
+        super().__exit__(*about)
+
+    def explain(self, target: Any) -> Any:
+        return self._tape.explain(target, self._primals)
+
+    def _see_none(self, target: Any) -> None:
+        primals = nest.flatten(self._primals)
+        last_none.register_missing(self._tape, target, primals, [None] * len(primals))
+
+
+def _call(act: Callable[[], Any]) -> Any:
+    return act()

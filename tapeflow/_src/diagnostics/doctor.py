@@ -105,9 +105,9 @@ class Doctor:
         self._cuts = CutFindings(self._add, self._checks)
         self._nones, self._arrays = NoneFindings(), NamedArrays()
         self._assignments, self._layers = Assignments(), KerasLayers()
-        self._applied = AppliedGradients(self._add, self._assignments)
+        self._applied = AppliedGradients(self._add, self._assignments, self._full)
         self._values = StepValues(self._applied, self._layers, self._full)
-        self._sessions = SessionRuns(self._values, self._assignments)
+        self._sessions = SessionRuns(self._values, self._assignments, self._guard)
         self._keras = KerasWatch(self._see_apply, self._add, self._assignments)
         self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
         self._copy: tuple[Any, Probe] | None = None  # in a copy that a probe made
@@ -136,7 +136,7 @@ class Doctor:
         _core.set_tape_observers(self._see_tape, self._see_gradient)
         observers.custom_gradient = self._see_rule if self._full else None
         observers.graph_gradients = self._see_graph_gradients
-        observers.jacobians = self._see_jacobians
+        observers.jacobians, observers.unseen = self._see_jacobians, self._unseen
         observers.apply_gradients = self._see_apply
         observers.function_call = self._see_function
         observers.session_run = self._see_session
@@ -172,7 +172,7 @@ class Doctor:
             self._guard(self._nans.see_unfinished_step, isinstance(self._error, Exception))
         _core.set_tape_observers(None, None)
         observers.custom_gradient = observers.graph_gradients = observers.function_call = observers.jacobians = None
-        observers.apply_gradients = observers.session_run = None
+        observers.apply_gradients = observers.session_run = observers.unseen = None
         if self._full:
             self._nans.origins.stop()
             _core.set_run_eagerly(self._ran_eagerly)
@@ -323,7 +323,8 @@ class Doctor:
         goals = [tape._index_of(t) for t in targets if t is not None]
         layers = self._layers.lines_by_index(tape)
         for goal in goals:
-            trains_all = self._trains_all(tape, flow, goal, sources)
+            trains = any(isinstance(variable_behind(s), _core.Variable) for s in sources)  # else a sampler may ascend
+            trains_all = trains and self._trains_all(tape, flow, goal, sources)
             signs = loss_sign.wrong_sign(flow, goal, place) if trains_all else ()
             for finding in (*meaning.traps(flow, goal, layers), *signs):
                 self._add(finding)

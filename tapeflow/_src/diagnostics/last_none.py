@@ -57,6 +57,17 @@ def register_none(tape: Any, target: Any, sources: Any, missing: list[int]) -> N
     _keep(lambda: known, fresh)
 
 
+def shows() -> bool:
+    """Whether gradients that are None are explained when they are asked for."""
+    return _memory.shows
+
+
+def register_none_jvp() -> None:
+    """Called when a tangent is None and no tape knows why: an error about None says how to get the reason."""
+    if not _memory.paused:
+        _keep(list, None)
+
+
 def pause(paused: bool) -> bool:
     """Whether gradients that are None are let pass from now on; returns whether they were before."""
     before, _memory.paused = _memory.paused, paused
@@ -66,7 +77,7 @@ def pause(paused: bool) -> bool:
 def register_missing(tape: Any, target: Any, sources: list[Any], jacobians: list[Any]) -> None:
     """Called when Jacobians are None: as `register_none`, and notifies a doctor."""
     register_none(tape, target, sources, [number for number, found in enumerate(jacobians) if found is None])
-    if observers.jacobians is not None:
+    if observers.jacobians is not None and not _memory.paused:
         observers.jacobians(tape, target, sources, jacobians)
 
 
@@ -148,6 +159,11 @@ def text_about(error: BaseException | None) -> str | None:
     if error is None or error in seen or _memory.latest is None:
         return None
     explanations = _memory.latest()
+    if _memory.latest is list:
+        return (
+            f"Tapeflow: a Jacobian-vector product is None at {_memory.asked_at}: nothing that forward mode followed "
+            "leads from the primals to it. Set TAPEFLOW_EXPLAIN=1, or run `tapeflow doctor`, for the reason."
+        )
     return _text(explanations) if explanations else None
 
 

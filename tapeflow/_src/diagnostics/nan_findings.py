@@ -77,6 +77,9 @@ class NanFindings:
         poisoned = any(f.kind in ("nan", "infinity", "bad-data") for f in self._found())
         if origin is None or (origin.kind == "data" and poisoned):
             return
+        of_infinity = origin.kind == "nan" and any(math.isinf(n) for n in origin.operands)
+        if holder and of_infinity and any(f.kind in ("nan", "infinity") for f in self._found()):
+            return  # an optimizer went on with the infinity that is reported already
         step = self.step
         where = f" at position {list(origin.position)}" if origin.position else ""
         given = f" of {', '.join(f'{n:g}' for n in origin.operands)}" if origin.operands else ""

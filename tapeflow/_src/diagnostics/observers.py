@@ -14,6 +14,8 @@ class Observers:
         self.custom_gradient: Callable[..., None] | None = None
         # (tape, target, sources, jacobians): a Jacobian is None
         self.jacobians: Callable[..., None] | None = None
+        # (act): calls it with tapes that the doctor does not watch
+        self.unseen: Callable[..., Any] | None = None
         # (targets, sources, gradients): a call of tf.gradients
         self.graph_gradients: Callable[..., None] | None = None
         # the same arguments, when a gradient is None; always there

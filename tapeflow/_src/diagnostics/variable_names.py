@@ -51,6 +51,12 @@ def made_at(variable: Any) -> tuple[str, int] | None:
     return source_line(*place) if place and place[0] is not None else None
 
 
+def class_of_variable(variable: Any) -> tuple[str, int, int] | None:
+    """The class, as file and lines, whose text makes a variable."""
+    made = made_at(variable)
+    return None if made is None else class_around(*made)
+
+
 def forgotten_weight(variable: Any, places: set[tuple[str, int]]) -> tuple[str, int] | None:
     """Where a class made a weight that it does not use, if other lines of the class are among the places."""
     made = made_at(variable)

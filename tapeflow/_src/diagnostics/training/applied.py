@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,29 +16,38 @@ from tapeflow._src.diagnostics.flow import Flow, Step, known
 from tapeflow._src.diagnostics.program import Frames, bound_at, is_inside_with, names_of, user_frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.activations import moves_elements
-from tapeflow._src.diagnostics.training.assignments import Assignments
+from tapeflow._src.diagnostics.training.assignments import Assignments, dot
 from tapeflow._src.diagnostics.training.by_hand import ChangesByHand
-from tapeflow._src.diagnostics.variable_names import made_at, name_of_variable, variable_behind
+from tapeflow._src.diagnostics.variable_names import class_of_variable, made_at, name_of_variable, variable_behind
 
 _KEPT_STEPS = 12
+_SUMMED_STEPS, _SUMMED_VARIABLES = 60, 3  # whose gradients are added up
+_FEWEST_SUMS = 2  # that were applied after the first one
+_FEWEST_OBJECTS = 4  # optimizers at one line
 _NORMALISES = re.compile(r"(gamma|beta)(:0)?$")
 
 
 class AppliedGradients:
     """Tracks gradients from `tape.gradient` to `apply_gradients`."""
 
-    def __init__(self, report: Callable[[Finding | None], None], assignments: Assignments) -> None:
-        self._report, self._assignments = report, assignments
+    def __init__(self, report: Callable[[Finding | None], None], assignments: Assignments, sees_all: bool) -> None:
+        """`sees_all` says that every call of gradient is reported, not a sample."""
+        self._report, self._assignments, self._sees_all = report, assignments, sees_all
+        self.calls = 0  # of gradient, also those that are no steps
         self.optimizer: Any = None
         self._source_by_gradient: dict[int, Any] = {}
         self._alive: list[list[Any]] = []
         self._applied: dict[tuple[int, int], int] = {}  # gradient and variable, to the number of the step
+        self._applied_at: dict[int, int] = {}  # by variable, the number of the step
         self._last_optimizer: dict[int, Any] = {}  # by variable
         self._switches: dict[int, int] = {}  # how often another optimizer than the last changed a variable
-        self._sums: dict[int, np.ndarray[Any, Any]] = {}
+        self._last_gradient: dict[int, Any] = {}  # by variable: what was applied last
+        self._sums: dict[int, np.ndarray[Any, Any]] = {}  # by variable: of all gradients
+        self._sums_before: dict[int, np.ndarray[Any, Any]] = {}  # the same at the last apply
         self._summed_applies = 0
         self._applies = 0
         self._sum_place: tuple[str, int] | None = None
+        self._sum_factor: float | None = None  # of what is applied, to the sum
         self.ever_applied: set[int] = set()
         self.applied_step: dict[int, int] = {}  # by variable: the number of the step after which it was changed last
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
@@ -45,6 +55,7 @@ class AppliedGradients:
         self._uses: dict[int, int] = {}  # in how many steps each of them was used
         self._looks: dict[tuple[str, int], int] = {}  # at how many steps, by line
         self._objects: dict[tuple[str, int], list[Any]] = {}  # by line, the optimizers that applied gradients there
+        self._made_at: dict[tuple[str, int], int | None] = {}  # by that line, where the optimizer got its name
         self._renewals: dict[tuple[str, int], int] = {}  # by line, new optimizers for what another one changed before
         self._taken_in_turn: set[tuple[str, int]] = set()  # lines that come back to an optimizer
         self.steps = 0
@@ -61,16 +72,18 @@ class AppliedGradients:
         for (source, gradient), variable in zip(pairs, variables):
             self._source_by_gradient[id(gradient)] = variable
             self._asked[id(variable)] = (source, place)
-        if self.steps <= _KEPT_STEPS:
+        if self.steps <= _SUMMED_STEPS:
             self._add_up(pairs, variables)
         if len(self._alive) > _KEPT_STEPS:
             for gradient in self._alive.pop(0):
                 self._source_by_gradient.pop(id(gradient), None)
 
     def _add_up(self, pairs: list[tuple[Any, Any]], variables: list[Any]) -> None:
-        """The sums of all gradients so far."""
+        """The sums of all gradients so far, for a few variables."""
         for (_, gradient), variable in zip(pairs, variables):
-            if hasattr(gradient, "indices"):
+            if hasattr(gradient, "indices") or (
+                id(variable) not in self._sums and len(self._sums) >= _SUMMED_VARIABLES
+            ):
                 continue
             array, before = np.asarray(gradient.numpy()), self._sums.get(id(variable))
             self._sums[id(variable)] = array if before is None or before.shape != array.shape else before + array
@@ -119,6 +132,9 @@ class AppliedGradients:
         objects = self._objects.setdefault(place, [])
         if len(objects) < 20 and not any(o is optimizer for o in objects):
             objects.append(optimizer)
+            if len(objects) == _FEWEST_OBJECTS:
+                named = [n for n in names_of(optimizer, frames) if n.file == place[0]]
+                self._made_at[place] = next((at for n in named if (at := bound_at(n)) is not None), None)
         elif any(o is optimizer for o in objects[:-1]):
             self._taken_in_turn.add(place)
         for gradient, given in pairs:
@@ -134,9 +150,12 @@ class AppliedGradients:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
             key = (id(gradient), id(variable))
             same = self._last_optimizer.get(id(variable), optimizer) is optimizer
-            if own is not None and same and self._applied.get(key) == self.steps:
+            is_same = own is not None and self._applied.get(key) == self.steps
+            follows = self._sees_all and self._applied_at.get(id(variable)) == self.calls
+            if same and (is_same or (follows and _is_alike(gradient, self._last_gradient[id(variable)]))):
                 self._twice(place, name_of_variable(given, frames))
-            self._applied[key] = self.steps
+            self._applied[key], self._applied_at[id(variable)] = self.steps, self.calls
+            self._last_gradient[id(variable)] = gradient
             last = self._last_optimizer.get(id(variable))
             self._last_optimizer[id(variable)] = optimizer
             if last is not None and last is not optimizer and any(o is last for o in objects):
@@ -152,13 +171,11 @@ class AppliedGradients:
         """Each step has an optimizer of its own, which has forgotten the steps before."""
         found = []
         for place, objects in self._objects.items():
-            if len(objects) < 4 or place in self._taken_in_turn or self._renewals.get(place, 0) < 3:
+            if len(objects) < _FEWEST_OBJECTS or place in self._taken_in_turn or self._renewals.get(place, 0) < 3:
                 continue
             kind = type(objects[0]).__name__
             stateless = kind == "SGD" and not getattr(objects[0], "momentum", 0)
-            frames = user_frames()
-            named = [n for n in names_of(objects[-1], frames) if n.file == place[0]]
-            line = next((at for n in named if (at := bound_at(n)) is not None), None) or made_in_text(place, kind)
+            line = made_in_text(place, kind) or self._made_at.get(place)
             found.append(
                 Finding(
                     "optimizer-recreated", "hint" if stateless else "warning",
@@ -188,9 +205,12 @@ class AppliedGradients:
             return []
         names = [name_of_variable(v, Frames()) for v, _ in idle]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        classes = {class_of_variable(v) for v, _ in idle}
+        own = {class_of_variable(variable_behind(source)) for source, _ in self._asked.values()}
+        chosen = len(self._asked) == 1 and not classes & own  # one variable, in a world that others describe
         return [
             Finding(
-                "not-applied", "warning",
+                "not-applied", "hint" if chosen else "warning",
                 f"the loss depends on {names[0]}{more}, but no gradient is asked for it: it keeps its initial values",
                 *idle[0][1], variable=names[0], evidence={"variables": names[:20]},
                 remedy="Add it to the list of variables, or make it with trainable=False.", confidence=0.8,
@@ -235,15 +255,23 @@ class AppliedGradients:
 
     def _look_for_sums(self, pairs: list[tuple[Any, Any]], place: tuple[str, int]) -> None:
         """What is applied is the sum of all gradients since the program began, step after step."""
-        if self.steps < 2 or self.steps > _KEPT_STEPS:
+        if self.steps > _SUMMED_STEPS:
             return
         for gradient, given in pairs:
-            total = self._sums.get(id(variable_behind(given)))
+            key = id(variable_behind(given))
+            total = self._sums.get(key)
             if gradient is None or total is None or hasattr(gradient, "indices") or _core.is_symbolic(gradient):
                 continue
+            before = self._sums_before.get(key)
+            self._sums_before[key] = total
+            if before is None or before.shape != total.shape or id(gradient) in self._source_by_gradient:
+                return
             array = np.asarray(gradient.numpy(), np.float64)
-            same = array.shape == total.shape and np.allclose(array, total, rtol=1e-4, atol=1e-7) and array.any()
-            if same and id(gradient) not in self._source_by_gradient:
+            factor = _factor(array, total)
+            if factor is None or _factor(array, total - before) is not None:
+                return
+            if self._sum_factor is None or math.isclose(factor, self._sum_factor, rel_tol=1e-2):
+                self._sum_factor = factor
                 self._summed_applies += 1
                 self._sum_place = place
             return
@@ -252,7 +280,7 @@ class AppliedGradients:
         """What is reported at the end."""
         self._by_hand.end_step()
         found = []
-        if self._summed_applies >= 3 and self._sum_place is not None:
+        if self._summed_applies >= _FEWEST_SUMS and self._sum_place is not None:
             found.append(
                 Finding(
                     "accumulated-gradients", "severe",
@@ -300,6 +328,24 @@ def _has_one_operand(step: Step) -> bool:
     name = step.operation or ""
     facts = primitives.facts_by_name.get(name) or primitives.facts_by_function.get(name.rpartition(".")[2], {})
     return len(step.inputs) == 1 and (moves_elements(step) or facts.get("family") == "unary")
+
+
+def _factor(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
+    """The number by which an array is a multiple of another one; None if it is none."""
+    if a.shape != b.shape or a.size < 2:
+        return None
+    x, y = a.ravel(), b.astype(np.float64).ravel()
+    inner, square = dot(x, y), dot(y, y)
+    if inner <= 0 or not np.isfinite(inner) or inner * inner < 0.999999 * dot(x, x) * square:
+        return None
+    return inner / square
+
+
+def _is_alike(a: Any, b: Any) -> bool:
+    """Whether a gradient is another one, clipped or scaled."""
+    if hasattr(a, "indices") or hasattr(b, "indices") or _core.is_symbolic(a) or _core.is_symbolic(b):
+        return False
+    return _factor(np.asarray(a.numpy(), np.float64), np.asarray(b.numpy())) is not None
 
 
 def made_in_text(place: tuple[str, int], kind: str) -> int | None:

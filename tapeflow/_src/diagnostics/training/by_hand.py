@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.program import user_frames
 from tapeflow._src.diagnostics.source_line import source_line
@@ -28,7 +29,7 @@ class ChangesByHand:
         self._gradients: dict[int, Any] = {}  # of the step, by variable
         self._open: dict[int, tuple[Any, np.ndarray[Any, Any], Any]] = {}  # changed: its value before, and where
         self._along: dict[int, tuple[Any, Any]] = {}  # changed along the gradient in this step, and where
-        self._applied: set[int] = set()  # by optimizers, in this step
+        self._applied: dict[int, Any] = {}  # by optimizers, in this step, and where
         self._counts: dict[Any, int] = {}  # by the code and instruction of the change
 
     def see_step(self, pairs: list[tuple[Any, Any]], variables: list[Any]) -> bool:
@@ -45,13 +46,15 @@ class ChangesByHand:
         gradient = self._gradients.get(key)
         if gradient is None or hasattr(gradient, "indices") or variable.shape.num_elements() > _MOST_ELEMENTS:
             return
+        if self._applied.get(key) == place:  # it is the optimizer that changes it
+            return
         self._settle(key)
         self._open[key] = (variable, np.array(variable.numpy()).reshape(-1), place)
 
     def see_apply(self, variable: Any) -> None:
         """An optimizer is about to change a variable."""
         self._settle(id(variable))
-        self._applied.add(id(variable))
+        self._applied[id(variable)] = _core.current_line()
 
     def _settle(self, key: int) -> None:
         """Looks at the change of a variable that was open."""
@@ -82,4 +85,4 @@ class ChangesByHand:
                         remedy="Leave one of them out: apply_gradients, or the assignment.", confidence=0.9,
                     )
                 )  # fmt: skip
-        self._open, self._along, self._applied = {}, {}, set()
+        self._open, self._along, self._applied = {}, {}, {}

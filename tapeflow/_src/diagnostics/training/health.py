@@ -154,7 +154,8 @@ class Course:
         ratios = sorted(v.first_ratio for v in kernels)
         if not finite or len(finite) > 2 or not kernels or ratios[len(ratios) // 2] < 1e3:
             return []
-        ratio, deep = ratios[len(ratios) // 2], len(kernels) >= 4
+        again = any(not v.used_once and len(set(v.shape)) == 1 for v in kernels)  # by a network that goes through time
+        ratio, deep = ratios[len(ratios) // 2], len(kernels) >= 4 or again
         return [
             Finding(
                 "exploding-gradients" if deep else "learning-rate-too-high",
@@ -351,7 +352,10 @@ class Course:
         watched = [v for v in self.variables.values() if v.calls >= 4 and v.last is not None]
         if len(self.losses) < 4 or not watched or any(v.changed for v in watched) or self.is_for_its_own_sake:
             return
-        if max(max(v.norms) for v in watched) == 0 or len(watched) != len(self.variables):
+        sparse = {key for key, v in self.variables.items() if v.sparse}
+        if max(max(v.norms) for v in watched) == 0 or len(watched) + len(sparse) != len(self.variables):
+            return
+        if sparse & self.changed_at.keys():
             return
         if self.learning_rate is not None and self.learning_rate < 1e-5:
             yield self._low_rate(0.0, self.losses[0], self.losses[-1])

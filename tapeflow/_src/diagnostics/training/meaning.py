@@ -40,8 +40,9 @@ def traps(flow: Flow, goal: Any, lines: LayerLines = NO_LAYERS) -> Iterator[Find
         yield from _double_softmax(flow, step, lines)
         yield from _integer_division(flow, step)
     yield from averaged_twice(flow, goal)
+    examples = _examples(flow, goal)
     for step in flow.steps:  # also beside the way to the target: Keras's losses go around a last softmax
-        yield from _softmax_axis(flow, step, lines)
+        yield from _softmax_axis(flow, step, lines, examples)
 
 
 def _rows_against_columns(a: Any, b: Any) -> bool:
@@ -229,8 +230,11 @@ def _elements(shape: Any) -> int:
     return math.prod(d or 1 for d in shape) if shape is not None else 1
 
 
-def _softmax_axis(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding]:
-    """A softmax over the batch, or over one class. Over another axis than the last it runs between two transposes."""
+def _softmax_axis(flow: Flow, step: Step, lines: LayerLines, examples: int | None) -> Iterator[Finding]:
+    """A softmax over the batch, or over one class. Over another axis than the last it runs between two transposes.
+
+    `examples` is the size of the batch.
+    """
     shape = step.input_shapes[0] if step.input_shapes else None
     if shape is None or len(shape) != 2:
         return
@@ -243,7 +247,14 @@ def _softmax_axis(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding
     classes, rows = (shape[0], shape[1]) if turned else (shape[1], shape[0])
     if classes == 1 and not turned and (rows or 0) > 1:
         what, remedy = "a softmax over one class is 1 for every input, and its gradient is zero", "Use a sigmoid."
-    elif turned and classes and classes > 1 and rows and rows > 1 and _reaches(flow, step, _LOG_LOSSES):
+    elif (
+        turned
+        and min(classes or 0, rows or 0) > 1
+        and (
+            _reaches(flow, step, _LOG_LOSSES)
+            or (rows == examples and classes != rows and _is_kept(flow, step, rows, classes))
+        )
+    ):
         yield _over_the_batch(shape, line_of(flow, _transposed_back(flow, step), "softmax", lines))
         return
     else:
@@ -264,6 +275,37 @@ def _over_the_batch(shape: Any, place: tuple[str, int]) -> Finding:
         remedy="tf.nn.softmax(logits, axis=-1)",
         confidence=0.85,
     )
+
+
+def _examples(flow: Flow, goal: Any) -> int | None:
+    """The first dimension of what the last sum or mean before the target runs over: the size of the batch."""
+    value = known(goal)
+    for _ in range(8):
+        step = flow.maker.get(value)
+        if step is None or not step.inputs or not step.input_shapes:
+            return None
+        shape = step.input_shapes[0]
+        if shape:
+            return int(shape[0]) if shape[0] else None
+        value = step.inputs[0]
+    return None
+
+
+def _is_kept(flow: Flow, step: Step, examples: int, columns: int) -> bool:
+    """Whether weights over the examples are used for each example: they are summed over their columns alone."""
+    front = list(step.outputs)
+    for _ in range(8):
+        following: list[int] = []
+        for value in front:
+            for edge in flow.edges.get(value, ()):
+                shapes = edge.step.output_shapes
+                if edge.step.event != "record" or not shapes or shapes[0] is None:
+                    continue
+                if columns not in shapes[0]:
+                    return bool(shapes[0]) and shapes[0][0] == examples
+                following.append(edge.output)
+        front = following[:20]
+    return False
 
 
 def _is_over_columns(flow: Flow, step: Step) -> bool:

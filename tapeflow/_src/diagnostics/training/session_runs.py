@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ _MOST_LOOKS, _MOST_VARIABLES = 50, 20  # at values around runs that are no train
 class SessionRuns:
     """Adds the loss and the gradients to what a run fetches, if the run computes them anyway."""
 
-    def __init__(self, values: StepValues, assignments: Assignments) -> None:
-        self._values, self._assignments = values, assignments
+    def __init__(self, values: StepValues, assignments: Assignments, guard: Callable[..., None]) -> None:
+        self._values, self._assignments, self._guard = values, assignments, guard
         self._trained: dict[int, list[Any]] = {}  # by graph: variables of the last training step
         self._looks = _MOST_LOOKS
         self._steps: dict[int, list[GraphStep]] = {}  # by graph
@@ -41,7 +41,7 @@ class SessionRuns:
         if len(targets) != 1 or targets[0].shape.rank != 0 or not pairs or not getattr(graph, "graph_mode", False):
             return []
         error = is_error(flow, tape._index_of(targets[0]))
-        step = GraphStep(place, targets[0], pairs, tape, flow, error, frames)
+        step = GraphStep(place, targets[0], pairs, tape, flow, error, Frames(frames))
         self._steps.setdefault(id(graph), []).append(step)
         return pairs
 
@@ -55,12 +55,15 @@ class SessionRuns:
         before = [session._values_of([variable_behind(s) for s, _ in step.pairs]) for step in steps]
         wanted = [[step.target, [g for _, g in step.pairs if not hasattr(g, "indices")]] for step in steps]
         values, looked_at = compute([fetches, wanted])
-        for step, old, (loss, gradients) in zip(steps, before, looked_at):
+        self._guard(self._look, session, zip(steps, before, looked_at), start)
+        return values
+
+    def _look(self, session: Any, runs: Iterable[tuple[GraphStep, list[Any], tuple[Any, Any]]], start: float) -> None:
+        for step, old, (loss, gradients) in runs:
             self._trained[id(session.graph)] = [variable_behind(s) for s, _ in step.pairs][:_MOST_VARIABLES]
             self._assignments.see_step()
             self.gradients += gradients
             self._add(step, old, float(loss), list(gradients), time.perf_counter() - start)
-        return values
 
     def _run_beside(self, session: Any, fetches: Any, compute: Callable[[Any], Any]) -> Any:
         """A run that is no training step: whether it changes what training steps changed before."""

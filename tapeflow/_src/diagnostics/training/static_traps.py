@@ -25,22 +25,42 @@ def findings(files: set[str], arrays: NamedArrays) -> Iterator[Finding]:
         yield from _first_of_each(tree, file)
         yield from _integer_pixels(tree, file, held)
         yield from _integer_shares(tree, file)
+        yield from _integer_factors(tree, file)
 
 
 def _first_batch(tree: ast.AST, file: str) -> Iterator[Finding]:
-    """`next(iter(dataset))` in a loop: each time the first batch, unless the dataset is shuffled."""
+    """`next(iter(dataset))` in a loop, or in a function that a loop calls: each time the first batch.
+
+    Unless the dataset is shuffled.
+    """
+    functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     for loop in [n for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]:
-        for node in ast.walk(loop):
-            iterator = _advanced(node)
-            if not isinstance(node, ast.Call) or iterator is None:
-                continue
-            inner = _iterator_made_with(loop, node, iterator) or iterator
-            if not (isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and inner.args):
-                continue
-            data = inner.args[0]
-            if _is_shuffled(tree, data) or _is_bound_in(loop, data) or not _trains_with(loop, node):
-                continue
-            yield _repeated(file, node.lineno, f"next(iter({ast.unparse(data)}))", data)
+        for node in [n for n in ast.walk(loop) if isinstance(n, ast.Call)]:
+            called = functions.get(ast.unparse(node.func).rpartition(".")[2])
+            for first, data in _first_batches(loop, node) if called is None else _first_batches_of(called, node):
+                if not (_is_shuffled(tree, data) or _is_bound_in(loop, data) or not _trains_with(loop, node)):
+                    yield _repeated(file, first.lineno, f"next(iter({ast.unparse(data)}))", data)
+
+
+def _first_batches(loop: ast.For | ast.While | None, node: ast.Call) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """A call that begins a dataset anew and takes its first batch, and the dataset."""
+    iterator = _advanced(node)
+    if iterator is None:
+        return
+    inner = (None if loop is None else _iterator_made_with(loop, node, iterator)) or iterator
+    if isinstance(inner, ast.Call) and ast.unparse(inner.func) == "iter" and inner.args:
+        yield node, inner.args[0]
+
+
+def _first_batches_of(function: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Those that a function returns; an argument stands for what the call gives."""
+    if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.For | ast.While) for n in ast.walk(function)):
+        return
+    names = [a.arg for a in function.args.args if a.arg != "self"]
+    given = dict(zip(names, call.args)) | {k.arg: k.value for k in call.keywords if k.arg}
+    for node in [n for n in ast.walk(function) if isinstance(n, ast.Call)]:
+        for first, data in _first_batches(None, node):
+            yield first, given.get(data.id, data) if isinstance(data, ast.Name) else data
 
 
 def _trains_with(loop: ast.For | ast.While, batch: ast.Call) -> bool:
@@ -125,11 +145,12 @@ def _iterator_made_with(loop: ast.For | ast.While, node: ast.Call, name: ast.exp
 
 def _bindings(tree: ast.AST, name: str) -> list[ast.expr]:
     assigned = [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]
-    return [a.value for a in assigned if any(isinstance(t, ast.Name) and t.id == name for t in a.targets)]
+    return [a.value for a in assigned if any(ast.unparse(t) == name for t in a.targets)]
 
 
 def _is_shuffled(tree: ast.AST, data: ast.expr, depth: int = 4) -> bool:
-    texts = [data] if not isinstance(data, ast.Name) else _bindings(tree, data.id)
+    named = isinstance(data, ast.Name | ast.Attribute)
+    texts = _bindings(tree, ast.unparse(data)) if named else [data]
     if not texts:
         return True  # not known
     for text in texts:
@@ -201,6 +222,48 @@ _SHARES = re.compile(
 _SIZES = re.compile(r"num|count|size|dim|step|height|width|shape|index|idx", re.IGNORECASE)
 
 
+_FACTORS = re.compile(f"{_SHARES.pattern}|factor|warm_?up|ramp|fraction|progress", re.IGNORECASE)
+
+
+def _integer_factors(tree: ast.AST, file: str) -> Iterator[Finding]:
+    """`return min(1, step // warmup)`: a factor of a loss or rate that is to grow slowly, and jumps."""
+    for function in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]:
+        if _FACTORS.search(function.name) is None or _SIZES.search(function.name):
+            continue
+        for node in [n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None]:
+            for value in _operands(node.value):
+                if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv) and not _is_exact(value):
+                    yield _dropped(file, value, f"{function.name}()")
+
+
+def _operands(value: ast.expr | None) -> Iterator[ast.expr]:
+    """The numbers that an expression is a sum, product or bound of."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
+            yield from (*_operands(left), *_operands(right))
+        case ast.Call(args=args) if ast.unparse(value.func).rpartition(".")[2] in _BOUNDS:
+            for argument in args:
+                yield from _operands(argument)
+        case ast.expr():
+            yield value
+
+
+_BOUNDS = frozenset({"min", "max", "minimum", "maximum", "clip", "clip_by_value", "float", "cast", "constant"})
+
+
+def _dropped(file: str, value: ast.BinOp, name: str) -> Finding:
+    return Finding(
+        "integer-division",
+        "warning",
+        f"`{ast.unparse(value)}` drops the fraction, and `{name}` is to be a share",
+        file,
+        value.lineno,
+        evidence={"expression": ast.unparse(value)},
+        remedy=ast.unparse(value).replace("//", "/"),
+        confidence=0.7,
+    )
+
+
 def _integer_shares(tree: ast.AST, file: str) -> Iterator[Finding]:
     """`class_weight = counts // total`: a share that loses its fraction."""
     for node in ast.walk(tree):
@@ -211,21 +274,14 @@ def _integer_shares(tree: ast.AST, file: str) -> Iterator[Finding]:
             continue
         for value in _elements(node.value):
             if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv) and not _is_exact(value):
-                yield Finding(
-                    "integer-division",
-                    "warning",
-                    f"`{ast.unparse(value)}` drops the fraction, and `{names[0]}` is to be a share",
-                    file,
-                    value.lineno,
-                    evidence={"expression": ast.unparse(value)},
-                    remedy=ast.unparse(value).replace("//", "/"),
-                    confidence=0.7,
-                )
+                yield _dropped(file, value, names[0])
 
 
 def _elements(value: ast.expr) -> list[ast.expr]:
     """What an expression gives or holds: the elements of a list or dictionary, the argument of a conversion."""
     match value:
+        case ast.Call(args=[_, _]) if ast.unparse(value.func) == "min":
+            return list(_operands(value))
         case ast.Call(args=[first, *_]):
             return _elements(first)
         case ast.DictComp(value=element) | ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):

@@ -63,6 +63,7 @@ class StepValues:
         gradients: list[Any], place: tuple[str, int], sampled: bool, finite: bool, seconds: float,
     ) -> None:  # fmt: skip
         """One call of gradient: `values` of its targets, and whether its gradients are to be looked at."""
+        self._applied.calls += 1
         pairs, variables = [], []
         for source, gradient in zip(sources, gradients):
             if gradient is not None and isinstance(variable := variable_behind(source), _core.Variable):
