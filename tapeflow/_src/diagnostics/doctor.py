@@ -549,7 +549,7 @@ def _after_explosion(finding: Finding) -> Finding:
 # A finding of the first kinds explains one of the second kinds: at the same line, or anywhere.
 _EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}, "logits-mismatch": {"activation-mismatch"}}
 _EXPLAINED = {
-    "applied-to-wrong": {"wrong-sign", "never-applied"}, "softmax-axis": {"activation-mismatch"},
+    "applied-to-wrong": {"wrong-sign", "never-applied"}, "softmax-axis": {"activation-mismatch", "zero-gradient"},
     "integer-division": {"zero-gradient"},
 }  # fmt: skip
 

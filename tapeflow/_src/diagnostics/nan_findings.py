@@ -50,7 +50,7 @@ class NanFindings:
             spoiled = next((v for v in held if isinstance(v, _core.Variable) and not is_finite(v)), None)
             if spoiled is not None:
                 holder = f"variable {name_of_variable(spoiled, user_frames())}"
-                self._add_origin(self.origins.of_update() or origin, reached, spoiled, holder)
+                self._add_origin(self.origins.of_update(origin) or origin, reached, spoiled, holder)
                 return True
         self._add_origin(origin, reached, named)
         return True
@@ -78,7 +78,7 @@ class NanFindings:
         if origin is None or (origin.kind == "data" and poisoned):
             return
         of_infinity = origin.kind == "nan" and any(math.isinf(n) for n in origin.operands)
-        if holder and of_infinity and any(f.kind in ("nan", "infinity") for f in self._found()):
+        if holder and of_infinity and poisoned:
             return  # an optimizer went on with the infinity that is reported already
         step = self.step
         where = f" at position {list(origin.position)}" if origin.position else ""

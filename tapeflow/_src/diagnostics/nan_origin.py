@@ -124,9 +124,9 @@ class NanOrigins:
         """A gradient was asked for."""
         self._last_gradient = len(self.origins)
 
-    def of_update(self) -> Origin | None:
-        """What began between the last gradient and this step: the origin of a NaN that a variable has now."""
-        between = [o for o in self.origins[self._last_gradient : self.step_start] if o.kind != "data"]
+    def of_update(self, used: Origin) -> Origin | None:
+        """What began between the last gradient and a use: the origin of a NaN that a variable has there."""
+        between = [o for o in self.origins[self._last_gradient : max(used.order, self.step_start)] if o.kind != "data"]
         return next((o for o in between if o.kind == "nan"), None) or (between[0] if between else None)
 
     def mark(self, tensor: Any, origin: Origin) -> None:

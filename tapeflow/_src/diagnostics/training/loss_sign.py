@@ -109,6 +109,8 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool
                 if factor is not None and not _is_constant(flow, value):
                     own = weighted or constant(flow, other) is None
                     stack.append(Term(value, sign * factor, step, own, chosen))
+        elif (inner := _logsumexp_of(flow, step)) is not None:
+            stack.append(term._replace(value=inner))
         elif (moves_elements(step) or name in _REDUCES) and step.inputs:
             chosen = chosen or name in primitives.indexing_functions
             if chosen and _is_reward(flow, root):
@@ -116,6 +118,17 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool
             stack.append(Term(step.inputs[-1] if name == "where" else step.inputs[0], sign, root, weighted, chosen))
         else:
             yield step, sign, root, weighted, chosen
+
+
+def _logsumexp_of(flow: Flow, step: Step) -> int | None:
+    """For `log(sum(exp(x - m)))`, which grows with x: that x."""
+    made = [step]
+    for name in ("reduce_sum", "exp", "subtract"):
+        inner = flow.maker.get(made[-1].inputs[0]) if made[-1].inputs else None
+        if inner is None or inner.short_name != name:
+            return None
+        made.append(inner)
+    return made[-1].inputs[0] if step.short_name == "log" else None
 
 
 def _is_reward(flow: Flow, factor: Step | None) -> bool:

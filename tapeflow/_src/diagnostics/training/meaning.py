@@ -144,11 +144,28 @@ def _by_a_number(step: Step) -> bool:
     return len(step.input_shapes) == 2 and step.input_shapes[1] == () and bool(step.input_shapes[0])
 
 
+def _log_sigmoid_of(flow: Flow, step: Step) -> int | None:
+    """For `log1p(exp(-abs(x)))`, as cross-entropies of logits are written out, that x."""
+    if step.short_name != "log1p":
+        return None
+    made = flow.maker.get(step.inputs[0])
+    for _ in range(3):
+        if made is None or made.short_name not in ("exp", "negative", "abs", "where") or not made.inputs:
+            return None
+        if made.short_name in ("abs", "where"):
+            return made.inputs[-1]
+        made = flow.maker.get(made.inputs[0])
+    return None
+
+
 def _double_softmax(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Finding]:
     name = step.short_name if step.short_name in _LOGIT_LOSSES else activation_of(flow, step)
+    logits = step.inputs[:1]  # labels may well be the results of a softmax
+    if (written_out := _log_sigmoid_of(flow, step)) is not None:
+        name, logits = "sigmoid_cross_entropy_with_logits", [written_out]
     if name is None or name not in _LOGIT_LOSSES | _SOFTMAXES:
         return
-    for value in step.inputs[:1]:  # the logits; labels may well be the results of a softmax
+    for value in logits:
         made = _source_of(flow, value)
         if made is None or made is step:
             continue
@@ -157,6 +174,8 @@ def _double_softmax(flow: Flow, step: Step, lines: LayerLines) -> Iterator[Findi
             file, line = line_of(flow, made, before, lines)
             place = line_of(flow, step, name, lines) if name in _SOFTMAXES else step.place
             own = "it" if before in name else "a softmax" if "softmax" in name else "a sigmoid"
+            called = re.search(r"\w*(cross_?entropy|log_?softmax|log_?sigmoid)\w*", source_text(*place), re.IGNORECASE)
+            name = called[0] if called is not None and name in _LOGIT_LOSSES else name
             yield Finding(
                 "double-softmax",
                 "severe",
