@@ -25,6 +25,7 @@ from tapeflow._src.data.pipes.traced import Bound
 from tapeflow._src.data.snapshots import Kept, has_elements, in_turn, saved_shards, write_elements
 from tapeflow._src.data.stages import graph_of_stages
 from tapeflow._src.data.transformations import Transformations
+from tapeflow._src.diagnostics.observers import observers
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import constant, convert_to_tensor
@@ -152,7 +153,10 @@ class Dataset(Transformations, CompositeTensor):
     def __iter__(self) -> Iterator:
         graph = _core.current_graph()
         if graph is None:
-            return Iterator(Cursor(self._pipe, Iteration()), self._pipe.spec)
+            cursor = Cursor(self._pipe, Iteration())
+            if observers.iterator is not None:
+                observers.iterator(self, cursor)
+            return Iterator(cursor, self._pipe.spec)
         if graph.graph_mode:
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function."

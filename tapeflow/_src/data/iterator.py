@@ -50,6 +50,13 @@ class Cursor:
         self._again: Cursor | None = None
         self._lock = RLock()  # several threads may share an iterator: each element goes to one of them
 
+    @property
+    def is_random(self) -> bool:
+        """Whether another iteration may give other elements: seeds were drawn, or a Python generator gives them."""
+        stages = self._pipe.stages()
+        drawn = self._iteration.drawn or self._iteration.states
+        return bool(drawn) or any("Generator" in type(stage).__name__ for stage in stages)
+
     def next(self) -> Leaves:
         """The next element; StopIteration at the end."""
         with self._lock:

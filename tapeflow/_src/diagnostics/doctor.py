@@ -34,6 +34,7 @@ from tapeflow._src.diagnostics.training import loss_sign, meaning, static_traps,
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.assignments import Assignments, weights_changed
 from tapeflow._src.diagnostics.training.curvature import Curvature
+from tapeflow._src.diagnostics.training.first_batches import FirstBatches
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.keras_watch import KerasWatch
 from tapeflow._src.diagnostics.training.named_arrays import NamedArrays
@@ -104,6 +105,7 @@ class Doctor:
         self._blocks: list[recompute_advice.Block] = []
         self._cuts = CutFindings(self._add, self._checks)
         self._nones, self._arrays = NoneFindings(), NamedArrays()
+        self._first_batches = FirstBatches()
         self._assignments, self._layers = Assignments(), KerasLayers()
         self._applied = AppliedGradients(self._add, self._assignments, self._full)
         self._values = StepValues(self._applied, self._layers, self._full)
@@ -140,6 +142,7 @@ class Doctor:
         observers.apply_gradients = self._see_apply
         observers.function_call = self._see_function
         observers.session_run = self._see_session
+        observers.iterator = self._see_iterator if self._full else None
         self._ran_eagerly = _core.get_run_eagerly()
         if self._full:
             _core.set_run_eagerly(True)
@@ -172,7 +175,7 @@ class Doctor:
             self._guard(self._nans.see_unfinished_step, isinstance(self._error, Exception))
         _core.set_tape_observers(None, None)
         observers.custom_gradient = observers.graph_gradients = observers.function_call = observers.jacobians = None
-        observers.apply_gradients = observers.session_run = observers.unseen = None
+        observers.apply_gradients = observers.session_run = observers.unseen = observers.iterator = None
         if self._full:
             self._nans.origins.stop()
             _core.set_run_eagerly(self._ran_eagerly)
@@ -409,6 +412,9 @@ class Doctor:
         self._guard(self._nans.see_values, fetched, self._sessions.gradients if sampled else [])
         return values
 
+    def _see_iterator(self, dataset: Any, cursor: Any) -> None:
+        self._guard(self._first_batches.see, dataset, cursor, self._calls)
+
     def _see_function(self, traces: Any, call: Any, explain: Any) -> None:
         self._guard(self._retraces.see_call, traces, call, explain)
 
@@ -434,7 +440,7 @@ class Doctor:
         for course in self._values.courses.values():
             course.applied, course.changed_at = self._applied.ever_applied, self._assignments.places
             found += [f for f in course.findings() if not (reset and f.kind == "weights-changed")]
-        found += self._retraces.findings()
+        found += [*self._retraces.findings(), *self._first_batches.findings()]
         trained = {key for course in self._values.courses.values() for key, v in course.variables.items() if v.changed}
         found += self._layers.findings(self._assignments.changed, trained)
         found = [_left_out(f) if self._nans.was_left_out(f) else f for f in found]

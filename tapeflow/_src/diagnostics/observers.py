@@ -22,6 +22,8 @@ class Observers:
         self.graph_none: Callable[..., None] | None = None
         # (optimizer, pairs of gradient and variable): an optimizer of TensorFlow 1 is about to apply gradients
         self.apply_gradients: Callable[..., None] | None = None
+        # (dataset, cursor): an iteration over a dataset is about to begin
+        self.iterator: Callable[..., None] | None = None
         # (session, fetches, compute): a session is about to run; gives what `compute` gives for the fetches
         self.session_run: Callable[..., Any] | None = None
         # (traces, call, explain): a function runs eagerly that would be called, or traced, for this signature

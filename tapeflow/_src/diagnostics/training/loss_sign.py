@@ -103,7 +103,8 @@ def _terms(flow: Flow, goal: int) -> Iterator[tuple[Step, int, Step | None, bool
         elif name in ("negative", "neg"):
             stack.append(term._replace(value=step.inputs[0], sign=-sign, root=step))
         elif name in ("multiply", "mul", *DIVISIONS) and len(step.inputs) == 2:
-            yield step, sign, root, weighted, chosen
+            square = _square_of(flow, step)
+            yield step, sign if square is None else sign * square[1], root, weighted, chosen
             for value, other in ((step.inputs[0], step.inputs[1]), (step.inputs[1], step.inputs[0])):
                 factor = _sign_of(flow, other)
                 if factor is not None and not _is_constant(flow, value):
@@ -219,12 +220,26 @@ def _is_probability(flow: Flow, value: int, of_labels: bool) -> bool:
     return False
 
 
+def _square_of(flow: Flow, step: Step) -> tuple[int, int] | None:
+    """For `z * z` and `-0.5 * z * z`: z, and the sign of the number before it."""
+    if len(step.inputs) != 2 or step.inputs[0] == step.inputs[1]:
+        return (step.inputs[0], 1) if len(step.inputs) == 2 else None
+    for value, other in (step.inputs, step.inputs[::-1]):
+        made = flow.maker.get(other)
+        if made is not None and made.short_name in ("multiply", "mul") and value in made.inputs:
+            numbers = [n for v in made.inputs if (n := constant(flow, v)) is not None]
+            if len(made.inputs) == 2 and len(numbers) == 1:
+                return value, -1 if numbers[0] < 0 else 1
+    return None
+
+
 def _is_squared_error(flow: Flow, step: Step, scaled: bool = False) -> bool:
     """The square or size of a difference of predictions and labels; with `scaled`, also by a standard deviation."""
     if step.short_name not in ("square", "pow", "abs", "multiply"):
         return False
-    made = flow.maker.get(step.inputs[0]) if step.inputs else None
-    squared = step.short_name != "multiply" or (len(step.inputs) == 2 and step.inputs[0] == step.inputs[1])
+    square = _square_of(flow, step) if step.short_name == "multiply" else None
+    squared = step.short_name != "multiply" or square is not None
+    made = flow.maker.get(step.inputs[0] if square is None else square[0]) if step.inputs else None
     if scaled and made is not None and made.short_name in DIVISIONS:
         made = flow.maker.get(made.inputs[0])
     return squared and made is not None and made.short_name in ("subtract", "sub") and _is_error(flow, made)
