@@ -21,6 +21,7 @@ from tapeflow._src import _core
 from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.optional import Optional
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe, chain_too_long
+from tapeflow._src.data.pipes.sources import Generated
 from tapeflow._src.data.pipes.structure import Leaves, packer
 from tapeflow._src.function.autograph.operators import Rows
 from tapeflow._src.namespace import public
@@ -55,7 +56,7 @@ class Cursor:
         """Whether another iteration may give other elements: seeds were drawn, or a Python generator gives them."""
         stages = self._pipe.stages()
         drawn = self._iteration.drawn or self._iteration.states
-        return bool(drawn) or any("Generator" in type(stage).__name__ for stage in stages)
+        return bool(drawn) or any(isinstance(stage, Generated) for stage in stages)
 
     def next(self) -> Leaves:
         """The next element; StopIteration at the end."""

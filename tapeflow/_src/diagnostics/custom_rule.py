@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -63,7 +65,7 @@ def check_rule(
                 message = f"the rule of {name} is not its derivative{about}: along one direction it gives "
                 message += f"{analytic:.5g}, differences give {small:.5g}"
                 evidence = {"rule": analytic, "differences": small, "function": name, "argument": argument + 1}
-                return _finding(name, code, message, evidence)
+                return _finding(name, code, message, evidence, argument)
     return None
 
 
@@ -105,14 +107,35 @@ def _differs(analytic: float, small: float, large: float, noise: float) -> bool:
     return is_smooth and abs(small) > noise and abs(small - analytic) > 0.05 * scale + noise
 
 
-def _finding(name: str, code: CodeType | None, message: str, evidence: dict[str, Any]) -> Finding:
-    lines = [line for _, _, line in code.co_lines() if line] if code is not None else []
+def _line_of(code: CodeType, argument: int | None) -> int | None:
+    """The line of a rule that computes what it gives for an argument; else its last one."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
+    except (SyntaxError, ValueError):
+        tree = ast.Module([], [])
+    lines = [line for _, _, line in code.co_lines() if line]
+    own = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.lineno in lines]
+    inner = max(own, key=lambda n: n.lineno, default=None)
+    given = [n.value for n in ast.walk(inner) if isinstance(n, ast.Return)] if inner is not None else []
+    value = given[-1] if given else None
+    if isinstance(value, ast.Tuple) and argument is not None and argument < len(value.elts):
+        value = value.elts[argument]
+    if inner is not None and isinstance(value, ast.Name):
+        assigned = [n for n in ast.walk(inner) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == value.id]
+        if assigned:
+            return assigned[-1].value.lineno
+    return max(lines, default=None)
+
+
+def _finding(
+    name: str, code: CodeType | None, message: str, evidence: dict[str, Any], argument: int | None = None
+) -> Finding:
     return Finding(
         "wrong-custom-gradient",
         "severe",
         message,
         code.co_filename if code is not None else None,
-        max(lines) if lines else None,
+        None if code is None else _line_of(code, argument),
         evidence=evidence,
         remedy=f"Check the rule of {name} by tf.test.compute_gradient or tf.debugging.check_gradients.",
         confidence=0.9,

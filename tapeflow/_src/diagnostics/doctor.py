@@ -467,9 +467,12 @@ class Doctor:
         """Lines that undo what optimizers did."""
         health = {k: v for course in self._values.courses.values() for k, v in course.variables.items() if v.calls >= 4}
         unchanged = {k for k, v in health.items() if v.changed == 0 and v.zero_steps < v.calls}
+        rows = {k: v for course in self._values.courses.values() for k, v in course.variables.items() if v.sparse}
+        rows = {k: v for k, v in rows.items() if v.values_seen >= 4 and v.values_changed == 0}
+        health, unchanged = health | rows, unchanged | set(rows)
         jumping = {k for k, v in health.items() if v.jumps >= 0.8 * (min(v.calls, 30) - 1)}
         return [
-            weights_changed(place, health[id(v)].name, health[id(v)].calls)
+            weights_changed(place, health[id(v)].name, max(health[id(v)].calls, health[id(v)].values_seen))
             for place, v in self._assignments.resets(unchanged, jumping)
         ]
 

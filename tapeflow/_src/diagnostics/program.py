@@ -132,7 +132,12 @@ def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
             elif isinstance(value, dict):
                 yield from ((item, frame, name, None, key) for key, item in list(value.items())[:50])
             elif name != "tf" and isinstance(getattr(value, "__dict__", None), dict):
-                yield from ((item, frame, name, attribute, None) for attribute, item in list(vars(value).items())[:100])
+                for attribute, item in list(vars(value).items())[:100]:
+                    yield item, frame, name, attribute, None
+                    if hasattr(type(item), "trainable_variables"):  # the weights of a model that an object holds
+                        yield from (
+                            (w, frame, name, f"{attribute}.{own}", None) for own, w in list(vars(item).items())[:50]
+                        )
     for frame in frames[:3]:
         if frame.f_locals is not frame.f_globals:
             yield from ((value, frame, name, None, None) for name, value in list(frame.f_globals.items()))

@@ -22,7 +22,7 @@ from tapeflow._src.diagnostics.variable_names import class_of_variable, made_at,
 
 _KEPT_STEPS = 12
 _SUMMED_STEPS, _SUMMED_VARIABLES = 60, 3  # whose gradients are added up
-_FEWEST_SUMS = 2  # that were applied after the first one
+_FEWEST_SUMS = 3  # that were applied
 _FEWEST_OBJECTS = 4  # optimizers at one line
 _NORMALISES = re.compile(r"(gamma|beta)(:0)?$")
 
@@ -44,10 +44,11 @@ class AppliedGradients:
         self._last_gradient: dict[int, Any] = {}  # by variable: what was applied last
         self._sums: dict[int, np.ndarray[Any, Any]] = {}  # by variable: of all gradients
         self._sums_before: dict[int, np.ndarray[Any, Any]] = {}  # the same at the last apply
-        self._summed_applies = 0
+        self._factors: list[
+            tuple[float | None, float | None]
+        ] = []  # of what is applied, to the sums of all and new ones
         self._applies = 0
         self._sum_place: tuple[str, int] | None = None
-        self._sum_factor: float | None = None  # of what is applied, to the sum
         self.ever_applied: set[int] = set()
         self.applied_step: dict[int, int] = {}  # by variable: the number of the step after which it was changed last
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
@@ -264,28 +265,32 @@ class AppliedGradients:
                 continue
             before = self._sums_before.get(key)
             self._sums_before[key] = total
-            if before is None or before.shape != total.shape or id(gradient) in self._source_by_gradient:
-                return
-            array = np.asarray(gradient.numpy(), np.float64)
-            factor = _factor(array, total)
-            if factor is None or _factor(array, total - before) is not None:
-                return
-            if self._sum_factor is None or math.isclose(factor, self._sum_factor, rel_tol=1e-2):
-                self._sum_factor = factor
-                self._summed_applies += 1
+            if id(gradient) not in self._source_by_gradient:
+                array = np.asarray(gradient.numpy(), np.float64)
+                recent = None if before is None or before.shape != total.shape else _factor(array, total - before)
+                self._factors.append((_factor(array, total), recent))
                 self._sum_place = place
             return
+
+    def _never_reset(self) -> bool:
+        """Whether what is applied is one and the same multiple of the sum of all gradients, not of the last ones."""
+        whole = [factor for factor, _ in self._factors]
+        if len(whole) < _FEWEST_SUMS or None in whole:
+            return False
+        first = whole[0] or 0.0
+        same = all(math.isclose(factor or 0.0, first, rel_tol=1e-2) for factor in whole)
+        return same and not any(r is not None and math.isclose(r, first, rel_tol=0.05) for _, r in self._factors)
 
     def findings(self) -> list[Finding]:
         """What is reported at the end."""
         self._by_hand.end_step()
         found = []
-        if self._summed_applies >= _FEWEST_SUMS and self._sum_place is not None:
+        if self._sum_place is not None and self._never_reset():
             found.append(
                 Finding(
                     "accumulated-gradients", "severe",
                     f"what is applied in step {self.steps} is the sum of the gradients of all steps: the sum is never "
-                    "set to zero", *self._sum_place, evidence={"applies": self._summed_applies},
+                    "set to zero", *self._sum_place, evidence={"applies": len(self._factors)},
                     remedy="Set the accumulators to zero after each apply_gradients.", confidence=0.9,
                 )
             )  # fmt: skip

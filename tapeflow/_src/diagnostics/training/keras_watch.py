@@ -97,7 +97,7 @@ class KerasWatch:
         if not _core.is_tensor(output) or _core.is_symbolic(output) or from_logits:
             return
         values = output.numpy()
-        if name == "categorical_crossentropy" and values.ndim == 2 and values.shape[-1] > 1 and values.size:
+        if name.endswith("categorical_crossentropy") and values.ndim == 2 and values.shape[-1] > 1 and values.size:
             self._look_at_sums(name, values, place)
         if values.size and (values.min() < -1e-6 or values.max() > 1.0 + 1e-3):
             self._report(

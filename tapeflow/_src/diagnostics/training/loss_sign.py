@@ -175,6 +175,12 @@ def _sign_of(flow: Flow, value: int, depth: int = 8) -> int | None:
     return _sign_of(flow, made.inputs[0], depth - 1) if name in ("cast", "identity", "reshape") else 1
 
 
+def _is_unary(text: str, at: int) -> bool:
+    """Whether a minus in a line has no left operand."""
+    before = text[:at].rstrip()
+    return re.search(r"[\w)\]]$", before) is None or re.search(r"\b(return|lambda|else|in)$", before) is not None
+
+
 def _has_minus(flow: Flow, step: Step, place: tuple[str, int]) -> bool:
     """Whether the lines from a term to the target have a minus that the tape did not see, such as one of NumPy."""
     lines = range(min(step.place[1], place[1]), max(step.place[1], place[1]) + 1) if step.place[0] == place[0] else ()
@@ -183,7 +189,7 @@ def _has_minus(flow: Flow, step: Step, place: tuple[str, int]) -> bool:
     names = set(re.findall(r"[A-Za-z_]\w*", " ".join(texts)))
     bound = [t for t in linecache.getlines(place[0]) if re.match(r"\s*(\w+)\s*=\s*-", t)]
     texts += [t for t in bound if re.match(r"\s*(\w+)", t)[1] in names]  # type: ignore[index]
-    return any(re.search(r"(?<![eE\w)\]])\s*-\s*[A-Za-z_(]|\)\s*\*\s*-", t) for t in texts)
+    return any(_is_unary(t, m.start()) for t in texts for m in re.finditer(r"-\s*[A-Za-z_(]|-[\d.]+\s*\*", t))
 
 
 def _is_error(flow: Flow, step: Step) -> bool:

@@ -30,7 +30,7 @@ _MOST_STEPS = 2000
 
 
 class Row(NamedTuple):
-    """A variable in one step: its gradient and its value. Gradients of rows alone (`sparse`) are not looked at."""
+    """A variable in one step: its gradient and its value. Of gradients of rows alone (`sparse`) the value is seen."""
 
     source: Any
     gradient: np.ndarray[Any, Any] | None
@@ -116,6 +116,8 @@ class StepValues:
                 if flow is not None:
                     _look_at_uses(tape, flow, health, variable, lines)
             health.sparse = health.sparse or sparse
+            if sparse and value is not None:
+                health.see_value(value)
             if gradient is None or value is None:
                 continue
             health.see(gradient, value)
@@ -132,7 +134,7 @@ class StepValues:
 
 def _row(source: Any, gradient: Any, finite: bool) -> Row:
     if hasattr(gradient, "indices"):
-        return Row(source, None, None, True)
+        return Row(source, None, np.asarray(variable_behind(source).numpy()), True)
     if not finite:
         return Row(source, None, None, False)
     return Row(source, np.asarray(gradient.numpy()), np.asarray(variable_behind(source).numpy()), False)

@@ -26,6 +26,7 @@ class VariableHealth:
         self.dtype, self.trainable = variable.dtype.name, bool(variable.trainable)
         self.zeros = 0.0  # share of exact zeros in the last gradient
         self.sparse = False
+        self.values_seen = self.values_changed = 0  # of a variable whose gradients have rows alone
         self.never_zero: np.ndarray[Any, Any] | None = None  # per unit, whether its gradient was ever not zero
         self.equal_units = 0  # in how many steps all units had the same weights and the same gradient
         self.zero_run = 0  # how many of the last steps had a gradient of zeros alone
@@ -33,6 +34,7 @@ class VariableHealth:
         self.last_step: np.ndarray[Any, Any] | None = None  # how it moved before the last gradient
         self.gradient_before: np.ndarray[Any, Any] | None = None  # the last gradient but one
         self._last_gradient: np.ndarray[Any, Any] | None = None
+        self._last_value: np.ndarray[Any, Any] | None = None
         self.uphill = self.downhill = 0  # steps along the gradient, and against it
         self.overshoots = 0  # steps after which the loss grows along their direction: they went past its minimum
         self.summed_steps, self.square_sum = 0, 0.0  # the first steps, and the sum of their squared gradients
@@ -61,6 +63,14 @@ class VariableHealth:
     def activation_place(self) -> tuple[str, int] | None:
         """The line of the activation behind it; of a Keras layer, the line that made the layer."""
         return (self.activation and self.activation[1:]) or self.layer_place or self.made
+
+    def see_value(self, value: np.ndarray[Any, Any]) -> None:
+        """One more step with a gradient of rows alone."""
+        if value.size > _COPIED_ELEMENTS or self.values_seen >= _CLOSELY:
+            return
+        self.values_seen += 1
+        self.values_changed += self._last_value is not None and not np.array_equal(self._last_value, value)
+        self._last_value = value.copy()
 
     def see(self, gradient: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> None:
         """One more step."""
