@@ -237,3 +237,20 @@ def test_elements_of_a_list_that_nobody_reads_are_not_connected():
         return tape.gradient(y, x)
 
     assert gradient(tf.constant(5.0)) is None
+
+
+def test_a_replaced_row_of_dynamic_stitch_has_no_gradient():
+    """Of several rows for one place the last counts, so the others do not change the result."""
+    indices = [tf.constant([0, 0, 1]), tf.constant([[2], [1]])]
+
+    def gradients(rows, more):
+        with tf.GradientTape() as tape:
+            tape.watch([rows, more])
+            y = tf.reduce_sum(tf.dynamic_stitch(indices, [rows, more]) ** 2)
+        return tape.gradient(y, [rows, more])
+
+    rows, more = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), tf.constant([[[7.0, 8.0]], [[9.0, 10.0]]])
+    for function in (gradients, tf.function(gradients)):
+        first, second = function(rows, more)
+        np.testing.assert_array_equal(first, [[0.0, 0.0], [6.0, 8.0], [0.0, 0.0]])
+        np.testing.assert_array_equal(second, 2 * more)

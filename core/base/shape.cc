@@ -91,7 +91,8 @@ bool broadcast(const Shape& a, const Shape& b, Shape* result) {
 
 int normalize_axis(const char* who, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
-    fail(ErrorKind::invalid_argument, who, ": axis must be in the range [", -rank, ", ", rank, "); got ", axis);
+    fail(ErrorKind::invalid_argument, who, ": axis ", axis, " is out of the range: axis must be in the range [", -rank,
+         ", ", rank, "); got ", axis);
   return int(axis < 0 ? axis + rank : axis);
 }
 

@@ -278,3 +278,11 @@ def test_values_are_not_there_while_the_function_is_traced():
         tf.vectorized_map(lambda r: r if tf.reduce_sum(r) > 0.0 else -r, X)
     with pytest.raises(AttributeError, match="numpy"):
         tf.vectorized_map(lambda r: r.numpy(), X)
+
+
+@pytest.mark.parametrize("function", [tf.sign, lambda x: tf.math.squared_difference(x, [1.0, 2.0])])
+def test_elementwise_operations_run_once_for_all_slices(function, caplog):
+    x = tf.constant([[1.0, -2.0], [0.0, 4.0]])
+    found = tf.vectorized_map(function, x, fallback_to_while_loop=False)
+    np.testing.assert_array_equal(found, tf.stack([function(row) for row in tf.unstack(x)]))
+    assert "once for each slice" not in caplog.text

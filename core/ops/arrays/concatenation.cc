@@ -27,7 +27,8 @@ void infer_concat(Call& call) {
   if (call.in.empty()) fail(ErrorKind::value, call.name(), ": values must hold at least one tensor");
   const Shape& first = call.in[0].shape();
   if (first.rank() == 0)
-    fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": the rank of values must be greater than 0: scalars cannot be joined; use tf.stack (got shape [])");
   int axis = normalize_axis(call.name(), call.params[concat_params.axis], first.rank());
   Shape shape = first;
   for (size_t i = 1; i < call.in.size(); ++i) {
@@ -73,7 +74,8 @@ void infer_concat_staged(Call& call) {
   if (rank < 0) return call.returns(call.in[0].dtype(), Shape::unknown());
   if (given == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(rank));
   if (rank == 0)
-    fail(ErrorKind::invalid_argument, call.name(), ": scalars cannot be joined; use tf.stack (got shape [])");
+    fail(ErrorKind::invalid_argument, call.name(),
+         ": the rank of values must be greater than 0: scalars cannot be joined; use tf.stack (got shape [])");
   int axis = normalize_axis(call.name(), given, rank);
   Shape shape = unknown_dims(rank);
   int64_t length = 0;
@@ -158,9 +160,10 @@ void infer_split(Call& call) {
   if (placed) axis = normalize_axis(call.name(), axis, x.rank());
   int64_t total = 0, rest = -1;
   int open = 0;
-  for (int64_t n : sizes.ints) {
+  for (size_t i = 0; i < sizes.ints.size(); ++i) {
+    const int64_t n = sizes.ints[i];
     if (n < 0 && n > kUnknownCount)
-      fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
+      fail(ErrorKind::invalid_argument, call.name(), ": Split size at index ", i, " must be >= 0. Got: ", n);
     if (n < 0)
       ++open;
     else
@@ -168,8 +171,8 @@ void infer_split(Call& call) {
   }
   int64_t length = placed ? x.dim(int(axis)) : -1;
   if (length >= 0 && (total > length || (open == 0 && total != length)))
-    fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis, " of the input, ",
-         length, "; got a sum of ", total);
+    fail(ErrorKind::invalid_argument, call.name(), ": can't split axis ", axis, " of size ", length,
+         ": the sizes must add up to it; got a sum of ", total);
   if (open == 1 && length >= 0) rest = length - total;
   for (int64_t n : sizes.ints) {
     Shape shape = placed ? x.shape() : x.rank() < 0 ? Shape::unknown() : unknown_dims(x.rank());
@@ -207,8 +210,8 @@ const Op& split_op = define(Op{
             total += n;
           }
           if (total != x.dim(axis))
-            fail(ErrorKind::invalid_argument, call.name(), ": the sizes must add up to dimension ", axis,
-                 " of the input, ", x.dim(axis), "; got a sum of ", total);
+            fail(ErrorKind::invalid_argument, call.name(), ": can't split axis ", axis, " of size ", x.dim(axis),
+                 ": the sizes must add up to it; got a sum of ", total);
           for (int64_t n : call.params[split_params.size_splits]) {
             Shape shape = x.shape();
             shape[axis] = n;

@@ -53,7 +53,8 @@ void check_inside(const char* who, const Band& band) {
 // The band of a matrix that is there.
 Band band_of(const char* who, const Shape& matrix, const Ints& k, const std::string& align) {
   if (matrix.rank() < 2)
-    fail(ErrorKind::invalid_argument, who, ": input must be at least 2-dim, received shape: ", matrix);
+    fail(ErrorKind::invalid_argument, who,
+         ": input must be at least rank 2: it must be at least 2-dim, received shape: ", matrix);
   Band band{};
   set_diagonals(who, k, &band);
   set_alignment(who, align, &band);
@@ -68,7 +69,8 @@ Band band_of(const char* who, const Shape& matrix, const Ints& k, const std::str
 Band band_from(const char* who, const Shape& diagonals, const Ints& k, int64_t rows, int64_t columns,
                const std::string& align) {
   if (diagonals.rank() < 1)
-    fail(ErrorKind::invalid_argument, who, ": diagonal must be at least 1-dim, received shape: ", diagonals);
+    fail(ErrorKind::invalid_argument, who,
+         ": diagonal must be at least rank 1: diagonal must be at least 1-dim, received shape: ", diagonals);
   Band band{};
   set_diagonals(who, k, &band);
   set_alignment(who, align, &band);
@@ -257,7 +259,8 @@ const Op& band_part_op = define(Op{
         [](Call& call) {
           const Shape& x = call.in[0].shape();
           if (x.rank() < 2)
-            fail(ErrorKind::invalid_argument, call.name(), ": input must be at least 2-dim, received shape: ", x);
+            fail(ErrorKind::invalid_argument, call.name(),
+                 ": input must be at least rank 2: it must be at least 2-dim, received shape: ", x);
           if (call.params[band_part_params.num_lower] > x.back(2))
             fail(ErrorKind::invalid_argument, call.name(),
                  ": num_lower must be negative or less or equal to number of rows (", x.back(2),

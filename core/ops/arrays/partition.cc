@@ -3,6 +3,7 @@
 
 #include "base/blocks.h"
 #include "ops/arrays/elements.h"
+#include "ops/arrays/positions.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
 
@@ -13,8 +14,8 @@ Scratch<int64_t> checked_partitions(const Tensor& partitions, int64_t count) {
   Scratch<int64_t> result = integers_in(partitions);
   for (size_t i = 0; i < result.size(); ++i)
     if (result[i] < 0 || result[i] >= count)
-      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions[", i, "] = ", result[i], " is not in [0, ",
-           count, ")");
+      fail(ErrorKind::invalid_argument, "dynamic_partition: partitions", place_text(partitions.shape(), int64_t(i)),
+           " = ", result[i], " is not in [0, ", count, ")");
   return result;
 }
 
@@ -158,7 +159,15 @@ const Op& stitch_op = define(Op{
     .makes_outputs = true,
     .vjp =
         [](RuleContext& c) {
-          if (c.wants(1)) c.set(1, gather(c.dy(), c.x(0), 0, 0));
+          if (!c.wants(1)) return;
+          // A row that a later one replaced is not in y: its derivative is zero.
+          const Tensor &indices = c.x(0), number = cumsum(ones_like(indices), 0, true, false);
+          const Tensor last = run(stitch_op, {indices, number});
+          Shape column = unknown_dims(1);
+          for (int i = 1; i < c.dy().rank(); ++i) column.append(1);
+          const Tensor remains = reshape(equal(gather(last, indices, 0, 0), number), column);
+          const Tensor dx = gather(c.dy(), indices, 0, 0);
+          c.set(1, select(remains, dx, zeros_like(dx)));
         },
     .keep = keep_input(0),
 });

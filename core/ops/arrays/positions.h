@@ -8,6 +8,14 @@
 
 namespace tapeflow {
 
+// Where the element `flat` of a tensor is, as messages write it: "[1,2]", or nothing in a scalar.
+inline std::string place_text(const Shape& shape, int64_t flat) {
+  std::string text;
+  for (int d = shape.rank() - 1; d >= 0; flat /= shape[d], --d)
+    text = std::to_string(flat % shape[d]) + (text.empty() ? "" : ",") + text;
+  return shape.rank() ? "[" + text + "]" : "";
+}
+
 class Positions {
  public:
   explicit Positions(const Tensor& t)

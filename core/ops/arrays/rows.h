@@ -12,13 +12,8 @@ namespace tapeflow {
 inline Positions checked_indices(const char* who, const Tensor& indices, int64_t limit) {
   Positions result(indices);
   if (const int64_t outside = result.first_outside(0, limit); outside >= 0) {
-    std::string at;
-    int64_t rest = outside;
-    for (int d = indices.rank() - 1; d >= 0; --d) {
-      at = std::to_string(rest % indices.dim(d)) + (at.empty() ? "" : "," + at);
-      rest /= indices.dim(d);
-    }
-    fail(ErrorKind::invalid_argument, who, ": indices[", at, "] = ", result[outside], " is not in [0, ", limit, ")");
+    std::string at = place_text(indices.shape(), outside);
+    fail(ErrorKind::invalid_argument, who, ": indices", at, " = ", result[outside], " is not in [0, ", limit, ")");
   }
   return result;
 }
@@ -103,6 +98,9 @@ inline NdPlan plan_nd(const char* who, const Shape& x, const Shape& indices, int
 
 [[noreturn]] inline void fail_position(const char* who, const Shape& x, const Tensor& indices, int64_t position,
                                        int64_t depth, const char* of_what) {
+  if (x.elements() == 0)
+    fail(ErrorKind::invalid_argument, who, ": Indices and updates specified for empty output: Requested more than 0 ",
+         "entries, but params is empty. It has shape ", x);
   Scratch<int64_t> flat = integers_in(indices);
   std::string text, place;
   for (int64_t k = 0; k < depth; ++k) text += (k ? ", " : "") + std::to_string(flat[size_t(position * depth + k)]);

@@ -35,7 +35,8 @@ Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Int
   if (unknown >= 0) {
     if (known == 0 ? size != 0 : size % known != 0)
       fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
-           " values, but the requested shape requires a multiple of ", known);
+           " values, but the requested shape requires a multiple of ", known, ": it must be evenly divisible by ",
+           known);
     shape[unknown] = known ? size / known : product_without_zeros(who, from) / product_without_zeros(who, shape);
   } else if (known != size) {
     fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,

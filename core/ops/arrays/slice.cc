@@ -22,6 +22,8 @@ SlicePlan plan_slice(const Shape& shape, const SliceKey& key) {
       has_ellipsis = true;
     }
   }
+  if (used > shape.rank() && shape.rank() == 0)
+    fail(ErrorKind::invalid_argument, "__getitem__: Attempting to slice scalar input.");
   if (used > shape.rank())
     fail(ErrorKind::invalid_argument, "__getitem__: Index out of range using input dim ", shape.rank(),
          "; input has only ", shape.rank(), " dims");

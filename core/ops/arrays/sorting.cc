@@ -121,7 +121,11 @@ const Op& search_sorted_op = define(Op{
     .infer =
         [](Call& call) {
           const Shape &line = call.in[0].shape(), &values = call.in[1].shape();
-          if (line.rank() != 2 || values.rank() != 2 || line[0] != values[0])
+          for (const Shape& shape : {line, values})
+            if (shape.rank() != 2)
+              fail(ErrorKind::invalid_argument, "searchsorted: Shape must be rank 2 but is rank ", shape.rank(),
+                   "; got ", line, " and ", values);
+          if (line[0] != values[0])
             fail(ErrorKind::invalid_argument, "searchsorted: Leading dim_size of both tensors must match; got ", line,
                  " and ", values);
           call.returns(index_dtype(call.params.value(search_sorted_params.out_type)), values);

@@ -343,6 +343,7 @@ const Op& squared_difference_op = define(Op{
     .element_loops = family::binary_loops<numbers, decltype(squared_distance), decltype(fast_squared_difference),
                                           family::Joining::arithmetic>,
     .elementwise = true,
+    .batch = batch_broadcasting,
     .names = {"math.squared_difference"},
     .doc = R"(`(x - y)` times its conjugate.
 
@@ -499,6 +500,7 @@ const Op& sign_op = define(Op{
     .float_unary = family::fast_unary_loop<decltype(fast_sign), float>(),
     .element_loops = family::unary_loops<numbers, decltype(sign_of), decltype(fast_sign)>,
     .elementwise = true,
+    .batch = batch_leading,
     .names = {"math.sign", "sign"},
     .doc = R"(-1, 0 or 1 by the sign of `x`; complex `x` gives `x / |x|`.
 

@@ -121,8 +121,8 @@ template <DTypes Set, class Fold> void unsorted_kernel(Call& call) {
   const Tensor &x = call.in[0], &y = call.out[0];
   const Positions ids(call.in[1]);
   if (const int64_t i = ids.first_outside(std::numeric_limits<int64_t>::min(), y.dim(0)); i >= 0)
-    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids[", i, "] = ", ids[i], " is out of range [0, ",
-         y.dim(0), ")");
+    fail(ErrorKind::invalid_argument, call.name(), ": segment_ids", place_text(call.in[1].shape(), i), " = ", ids[i],
+         " is out of range [0, ", y.dim(0), ")");
   visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, y, false); });
 }
 
@@ -130,17 +130,22 @@ template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
   const Tensor &x = call.in[0], &segment_ids = call.in[1];
   if (segment_ids.rank() != 1)
     fail(ErrorKind::invalid_argument, call.name(), ": segment_ids should be a vector; got shape ", segment_ids.shape());
-  if (x.rank() < 1 || x.dim(0) != segment_ids.size())
+  if (x.rank() < 1)
+    fail(ErrorKind::invalid_argument, call.name(), ": data must be at least rank 1; got shape ", x.shape());
+  if (x.dim(0) != segment_ids.size())
     fail(ErrorKind::invalid_argument, call.name(),
          ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ",
          x.shape());
   const Positions ids(segment_ids);
   for (int64_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0)
-      fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i]);
+      fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i],
+           ". Segment id ", ids[i], " out of range [0, ", ids[ids.size() - 1] + 1,
+           "), possibly because 'segment_ids' input is not sorted.");
     if (i && ids[i] < ids[i - 1])
       fail(ErrorKind::invalid_argument, call.name(), ": segment ids are not increasing; segment_ids[", i,
-           "] = ", ids[i], " follows ", ids[i - 1]);
+           "] = ", ids[i], " follows ", ids[i - 1], ". Segment id ", ids[i - 1], " out of range [0, ",
+           ids[ids.size() - 1] + 1, "), possibly because 'segment_ids' input is not sorted.");
   }
   Shape shape = x.shape();
   shape[0] = ids.size() == 0 ? 0 : ids[ids.size() - 1] + 1;

@@ -151,7 +151,7 @@ void infer_betainc(Call& call) {
       first = i;
     else if (!(t.shape() == call.in[size_t(first)].shape()))
       fail(ErrorKind::invalid_argument, call.name(), ": Shapes of ", letters[first], " and ", letters[i],
-           " are inconsistent: ", call.in[size_t(first)].shape(), " vs. ", t.shape());
+           " are inconsistent and must be equal: ", call.in[size_t(first)].shape(), " vs. ", t.shape());
   }
   call.returns(call.in[0].dtype(), call.in[size_t(std::max(first, 0))].shape());
 }

@@ -138,8 +138,8 @@ const Op& index_shuffle_op = define(Op{
               uint64_t at = uint64_t(index[index.size() == 1 ? 0 : size_t(i)]),
                        end = uint64_t(last[last.size() == 1 ? 0 : size_t(i)]);
               if (at > end)
-                fail(ErrorKind::invalid_argument, call.name(), ": index must be in 0..max_index; got ", int64_t(at),
-                     " and ", int64_t(end));
+                fail(ErrorKind::invalid_argument, call.name(),
+                     ": index must be >= 0 and max_index must be >= index; got ", int64_t(at), " and ", int64_t(end));
               call.out[0].mutable_data<T>()[i] =
                   T(shuffled_index(at, key, end, int(call.params[index_shuffle_params.rounds])));
             }

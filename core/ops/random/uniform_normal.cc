@@ -49,8 +49,8 @@ const Op& uniform_int_op = define(Op{
         [](Call& call) {
           const Tensor &low = call.in[2], &high = call.in[3];
           if (low.rank() != 0 || high.rank() != 0)
-            fail(ErrorKind::invalid_argument, call.name(), ": minval and maxval must be scalars (0-D); got shapes ",
-                 low.shape(), " and ", high.shape());
+            fail(ErrorKind::invalid_argument, call.name(), ": ", low.rank() ? "minval" : "maxval",
+                 " must be a scalar; got a tensor of shape ", (low.rank() ? low : high).shape());
           if (low.dtype() != high.dtype()) family::fail_dtypes(call);
           call.returns(low.dtype(), drawn_shape(call));
         },

@@ -120,8 +120,12 @@ def decode_csv(
     if len(field_delim) != 1 or field_delim in '"\n\r':
         raise ValueError(f"Argument field_delim must be a single character; got {field_delim!r}")
     columns = None if select_cols is None else [int(c) for c in select_cols]
-    if columns is not None and (columns != sorted(set(columns)) or len(columns) != len(defaults)):
-        raise ValueError(f"select_cols must be strictly increasing, one for each default; got {select_cols}")
+    if columns is not None and len(columns) != len(defaults):
+        raise ValueError(
+            f"Length of select_cols and record_defaults do not match. Got {len(columns)} and {len(defaults)}"
+        )
+    if columns is not None and columns != sorted(set(columns)):
+        raise ValueError(f"select_cols is not strictly increasing. Got {select_cols}")
     tensor = convert_to_tensor(records, None if _core.is_tensor(records) else "string")
 
     def run(tensor: Any) -> list[Any]:

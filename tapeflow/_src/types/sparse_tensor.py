@@ -33,6 +33,15 @@ def define_products(**function_by_name: Callable[[SparseTensor, Any], SparseTens
     _product_by_name.update(function_by_name)
 
 
+def _named_node(tensor: Tensor) -> Tensor:
+    """In a graph of TensorFlow 1 a node, by which gradients are taken and which a session feeds."""
+    graph = _core.current_graph()
+    if graph is None or not graph.graph_mode or not graph.names_nodes or _core.is_symbolic(tensor):
+        return tensor
+    node: Tensor = graph.add_constant(tensor, "SparseTensor/values")
+    return node
+
+
 @public("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensor")
 class SparseTensor(ValuesTensor):
     """Elements `values[i]` at the positions `indices[i]` of a tensor of shape `dense_shape`; all others are zero.
@@ -45,21 +54,28 @@ class SparseTensor(ValuesTensor):
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self._indices = _core.convert_to_tensor(indices, int64, None, "SparseTensor")
-        self._values = _core.convert_to_tensor(values, None, None, "SparseTensor")
+        self._values = _named_node(_core.convert_to_tensor(values, None, None, "SparseTensor"))
         self._dense_shape = _core.convert_to_tensor(dense_shape, int64, None, "SparseTensor")
         self._static_shape = TensorShape(None)
         positions, elements, sizes = self._indices.shape, self._values.shape, self._dense_shape.shape
         if positions.rank not in (2, None) or elements.rank not in (1, None) or sizes.rank not in (1, None):
+            wrong = "Shape must be rank 1 but is rank 2: " if positions.rank in (2, None) else ""
             raise ValueError(
-                "SparseTensor: indices must have rank 2, values rank 1 and dense_shape rank 1; got shapes "
+                f"SparseTensor: {wrong}indices must have rank 2, values rank 1 and dense_shape rank 1; got shapes "
                 f"{positions}, {elements} and {sizes}"
             )
         if positions.rank is None:
             return
         if not positions[:1].is_compatible_with(elements):
-            raise ValueError(f"Dimensions {positions[0]} and {elements[0]} of indices and values are not compatible")
+            raise ValueError(
+                f"Dimensions {positions[0]} and {elements[0]} are not compatible: Number of elements of indices "
+                "and values do not match"
+            )
         if not positions[1:].is_compatible_with(sizes):
-            raise ValueError(f"Dimensions {positions[1]} and {sizes[0]} of indices and dense_shape are not compatible")
+            raise ValueError(
+                f"Dimensions {positions[1]} and {sizes[0]} are not compatible: Index rank {positions[1]} and shape "
+                f"rank {sizes[0]} do not match"
+            )
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:

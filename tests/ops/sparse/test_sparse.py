@@ -395,3 +395,17 @@ def test_sums_of_unordered_elements_are_ordered():
     sums = tf.sparse.reduce_sum(x, 1, output_is_sparse=True)
     assert sums.indices.numpy().tolist() == [[0], [2]]
     assert sums.values.numpy().tolist() == [2.0, 5.0]
+
+
+def test_counts_of_all_axes():
+    found = tf.sparse.bincount([[1, 2], [2, 2]], axis=None)
+    assert tf.sparse.to_dense(found).numpy().tolist() == [0, 1, 3]
+
+
+def test_gradient_by_the_values_of_a_sparse_tensor_in_a_graph():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+        y = tf.sparse.sparse_dense_matmul(x, [[1.0], [10.0]])
+        (dx,) = tf.compat.v1.gradients(y, [x.values])
+        assert session.run(dx).tolist() == [10.0, 1.0]
+        assert session.run(y, {x.values: [1.0, 1.0]}).tolist() == [[10.0], [1.0]]

@@ -87,10 +87,12 @@ def _scale_and_translate_gradient(
 
 def _layout(src: str, dst: str, who: str) -> list[int]:
     """For each dimension of `dst`, its place in `src`."""
-    if sorted(src) != sorted(dst) or len(set(src)) != len(src) or len(src) not in (4, 5):
+    for name, layout in (("Source", src), ("Destination", dst)):
+        if len(layout) not in (4, 5):
+            raise InvalidArgumentError.of(f"{who}: {name} format must be of length 4 or 5, received {layout}")
+    if sorted(src) != sorted(dst) or len(set(src)) != len(src):
         raise InvalidArgumentError.of(
-            f"{who}: Source and destination format must be permutations of each other, of length 4 or 5; got {src} and "
-            f"{dst}"
+            f"{who}: Destination and source format must determine a permutation, got {src} and {dst}"
         )
     return [src.index(c) for c in dst]
 

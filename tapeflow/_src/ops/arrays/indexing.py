@@ -21,7 +21,7 @@ from tapeflow._src.ops.arrays.constants import (
     shape_argument,
 )
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.dtypes import int16, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
@@ -66,6 +66,8 @@ def gather(
         return params.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
     if not _core.is_tensor(indices) and hasattr(indices, "with_flat_values"):
         return indices.__tf_operation__(gather, (params, indices), {"axis": axis, "batch_dims": batch_dims})
+    if _core.is_tensor(indices) and indices.dtype == int16:
+        indices = cast(indices, "int32")
     return primitives.GatherV2(params, indices, axis, batch_dims)
 
 
@@ -275,7 +277,8 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """
     if len(indices) != len(data) or not len(indices):
         raise InvalidArgumentError.of(
-            f"dynamic_stitch: indices and data must be lists of one length; got {len(indices)} and {len(data)}",
+            f"dynamic_stitch: List argument 'indices' of length {len(indices)} must match list argument 'data' of "
+            f"length {len(data)}",
         )
     places, rows, inner = [], [], None
     hint = next((d.dtype for d in data if _core.is_tensor(d)), None)
@@ -295,7 +298,11 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         inner = rest
         places.append(primitives.Reshape(index, [-1]))
         rows.append(primitives.Reshape(values, [int(np.prod(index.shape.as_list(), dtype=np.int64)), *rest]))
-    return primitives.StitchRows(primitives.ConcatV2(places, 0), primitives.ConcatV2(rows, 0))
+    where = primitives.ConcatV2(places, 0)
+    y = primitives.StitchRows(where, primitives.ConcatV2(rows, 0))
+    if _core.is_symbolic(y) and (known := _core.known_elements(where)) and None not in known:
+        y.set_shape([max(known) + 1, *y.shape.as_list()[1:]])
+    return y
 
 
 _core.register_objects({"boolean_mask": installed(boolean_mask)})

@@ -192,10 +192,12 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     """Element `n` of the sorted last dimension; equal elements share the gradient."""
     x, n = convert_to_tensor(input), int(n)
     if x.shape.rank < 1:
-        raise InvalidArgumentError.of(f"nth_element: Input must be >= 1-D, got shape {x.shape.as_list()}")
-    if not 0 <= n < x.shape[-1]:
+        raise InvalidArgumentError.of("nth_element: Shape must be at least rank 1 but is rank 0: Input must be >= 1-D")
+    if n < 0:
+        raise InvalidArgumentError.of(f"nth_element: n must be non-negative but is {n}")
+    if n >= x.shape[-1]:
         raise InvalidArgumentError.of(
-            f"nth_element: Input must have at least n+1 columns; got n = {n} and {x.shape[-1]} columns"
+            f"nth_element: Input must have last dimension > n = {n}: at least n+1 columns; got {x.shape[-1]} columns"
         )
     found = primitives.TopKV2(primitives.StopGradient(x), n + 1, True, not reverse)[0][..., n]
     if not x.dtype.is_floating:

@@ -128,7 +128,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 
 def _check_numeric(name: str, x: Any) -> None:
     if x.dtype.is_bool or x.dtype == string:
-        raise TypeError(f"{name}: input must be a numeric tensor, but got tensor with dtype {x.dtype!r}")
+        raise TypeError(f"{name}: Expected numeric or variant tensor, got dtype {x.dtype!r}")
 
 
 @public("math.imag")

@@ -82,9 +82,16 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 
 def _check_sorted(who: str, segment_ids: np.ndarray, num_segments: int) -> None:
     if (segment_ids[1:] < segment_ids[:-1]).any():
-        raise InvalidArgumentError.of(f"{who}: segment ids are not increasing")
+        at = int((segment_ids[1:] < segment_ids[:-1]).argmax())
+        raise InvalidArgumentError.of(
+            f"{who}: segment ids are not increasing. Segment id {segment_ids[at]} out of range [0, {num_segments}), "
+            "possibly because 'segment_ids' input is not sorted."
+        )
     if segment_ids.size and segment_ids[-1] >= num_segments:
-        raise InvalidArgumentError.of(f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}")
+        raise InvalidArgumentError.of(
+            f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}. Segment id "
+            f"{segment_ids[-1]} out of range [0, {num_segments})"
+        )
 
 
 def _chosen_sum(
@@ -274,7 +281,8 @@ def confusion_matrix(
     labels, predictions = cast(labels, int64), cast(predictions, int64)
     if not labels.shape.is_compatible_with(predictions.shape):
         raise InvalidArgumentError.of(
-            f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ",
+            f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ; they "
+            "must be equal",
         )
     classes = _checked_classes(labels, predictions, num_classes)
     dtype = as_dtype(dtype)
@@ -325,7 +333,7 @@ def histogram_fixed_width_bins(
         )
     if int(nbins) < 1:
         raise InvalidArgumentError.of(
-            f"histogram_fixed_width: nbins should be a positive number, but got '{int(nbins)}'"
+            f"histogram_fixed_width: nbins must > 0, it should be a positive number, but got '{int(nbins)}'"
         )
     dtype = as_dtype(dtype)
     if values.dtype.is_floating:

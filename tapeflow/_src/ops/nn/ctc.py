@@ -59,8 +59,10 @@ def ctc_loss(
         labels, label_length = dense_labels(labels)
     classes = logits.shape[2]
     blank = 0 if blank_index is None else int(blank_index)
+    if classes == 0:
+        raise ValueError("logits must have at least 1 class; got 0")
     if not -classes <= blank < classes:
-        raise ValueError(f"blank_index must be in [{-classes}, {classes}); got {blank_index}")
+        raise ValueError(f"blank_index must be in range [{-classes}, {classes}); got {blank_index}")
     if not logits_time_major:
         logits = primitives.Transpose(logits, [1, 0, 2])
     labels, label_length = convert_to_tensor(labels), convert_to_tensor(label_length)

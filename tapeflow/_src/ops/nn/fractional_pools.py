@@ -53,7 +53,7 @@ def _fractional(who: str, x: Any, ratio: Any, pseudo_random: bool, seed: Any) ->
     if len(numbers) != 4 or numbers[0] != 1 or numbers[3] != 1:
         raise ValueError(f"pooling_ratio should be of length 1, 2 or 4 with 1 for batch and depth; got {ratio}")
     if min(numbers) < 1:
-        raise ValueError(f"pooling_ratio should be >= 1.0; got {ratio}")
+        raise ValueError(f"pooling_ratio cannot be smaller than 1, got: {ratio}; pooling_ratio should be >= 1.0")
     for axis in (1, 2):
         if x.shape[axis] < numbers[axis]:
             raise InvalidArgumentError.of(

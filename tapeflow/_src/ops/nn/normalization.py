@@ -243,7 +243,8 @@ def fused_batch_norm(
     for what, given in (("scale", scale), ("offset", offset)):
         if given.shape.as_list() != [channels]:
             raise InvalidArgumentError.of(
-                f"fused_batch_norm: {what} must have one element per channel, {channels}; got {given.shape}"
+                f"fused_batch_norm: {what} must have the same number of elements as the channels of x, {channels}; "
+                f"got {given.shape}"
             )
     one = [channels if a == channel else 1 for a in range(rank)]
 

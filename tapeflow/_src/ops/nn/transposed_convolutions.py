@@ -125,7 +125,10 @@ def conv_transpose(
     """
     spatial = len(numbers_of(output_shape)) - 2
     if spatial not in (1, 2, 3):
-        raise ValueError(f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape}")
+        raise ValueError(
+            f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape} of length "
+            f"{len(output_shape)}."
+        )
     return _transposed(
         "nn.conv_transpose", input, filters, output_shape, strides, padding, data_format, dilations, spatial
     )

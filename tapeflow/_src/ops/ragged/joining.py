@@ -29,11 +29,18 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
     if not found:
         return op(*args, **kwargs)
     for other in found[1:]:
+        if len(other.nested_row_splits) != len(found[0].nested_row_splits):
+            raise ValueError(
+                "map_flat_values: All ragged inputs must have the same ragged_rank. Got "
+                f"{found[0].ragged_rank} and {other.ragged_rank}"
+            )
         same = len(other.nested_row_splits) == len(found[0].nested_row_splits) and all(
             np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.nested_row_splits, found[0].nested_row_splits)
         )
         if not same:
-            raise InvalidArgumentError.of("map_flat_values: all ragged arguments must have the same row splits")
+            raise InvalidArgumentError.of(
+                "map_flat_values: Inputs' row partitions have incompatible rows; all must have the same row splits"
+            )
 
     def inner(value: Any) -> Any:
         if isinstance(value, RaggedTensor):

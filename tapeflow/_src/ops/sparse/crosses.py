@@ -30,7 +30,10 @@ def _features(x: Any) -> list[list[Any]]:
         return list(x.to_list())
     tensor = convert_to_tensor(x)
     if tensor.shape.rank != 2:
-        raise ValueError(f"cross: each input must have two dimensions; got shape {tensor.shape}")
+        raise ValueError(
+            "cross: Dense inputs should be a matrix: tf.ragged.cross only supports inputs with rank=2; got shape "
+            f"{tensor.shape}"
+        )
     return list(tensor.numpy().tolist())
 
 
@@ -43,7 +46,9 @@ def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
             raise InvalidArgumentError.of(f"cross: Expected D2 of index to be 2 got {x.indices.shape[1]}")
     columns = [_features(x) for x in inputs]
     if len({len(column) for column in columns}) > 1:
-        raise InvalidArgumentError.of(f"cross: all inputs must have one batch size; got {[len(c) for c in columns]}")
+        raise InvalidArgumentError.of(
+            f"cross: Expected batch size {len(columns[0])} of all inputs; got {[len(c) for c in columns]}"
+        )
     result = []
     for row in zip(*columns):
         combinations: list[list[Any]] = [[]]

@@ -128,7 +128,7 @@ _SAME = "'weights' and 'values' must have the same {}."
 def bincount(
     values: Any,
     weights: Any = None,
-    axis: int = 0,
+    axis: int | None = 0,
     minlength: Any = None,
     maxlength: Any = None,
     binary_output: bool = False,
@@ -136,11 +136,13 @@ def bincount(
 ) -> SparseTensor:
     """How often each number occurs, or the sum of its weights, as a sparse tensor; for each row if `axis` is -1.
 
+    With `axis` 0 or None all numbers count together.
+
     >>> tf.sparse.bincount([1, 1, 3]).values
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([2, 1], dtype=int32)>
     """
-    if axis not in (0, -1):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+    if axis not in (0, -1, None):
+        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0, -1 and None are currently supported.")
     rows = None
     if is_sparse(values):
         row_count = dims_of_sparse(values)[0]

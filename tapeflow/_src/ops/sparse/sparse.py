@@ -106,19 +106,21 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     old, new = dims_of_sparse(x), dims_of(shape)
     total = math.prod(old)
     if new.count(-1) > 1:
-        raise InvalidArgumentError.of(f"sparse.reshape: only one output dimension may be -1; got {new}")
+        raise InvalidArgumentError.of(
+            f"sparse.reshape: only one output dimension may be -1: At most one dimension can be inferred; got {new}"
+        )
     if -1 in new:
         known = math.prod(d for d in new if d != -1)
         if not known or total % known:
             raise InvalidArgumentError.of(
-                f"sparse.reshape: Input to reshape is a SparseTensor with {total} dense values, but the "
-                f"requested shape requires a multiple of {known}",
+                f"sparse.reshape: Cannot reshape: Input to reshape is a SparseTensor with {total} dense values, but "
+                f"the requested shape requires a multiple of {known}",
             )
         new[new.index(-1)] = total // known
     if math.prod(new) != total:
         raise InvalidArgumentError.of(
-            f"sparse.reshape: Input to reshape is a tensor with {total} dense values, but the requested shape "
-            f"has {math.prod(new)}",
+            f"sparse.reshape: Cannot reshape: Input to reshape is a tensor with {total} dense values, but the "
+            f"requested shape has {math.prod(new)}",
         )
     return SparseTensor(coordinates_of(flat_positions(x.indices, old), new), x.values, new)
 

@@ -75,12 +75,13 @@ def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) 
     if tensor.shape.rank == 0:
         raise InvalidArgumentError.of("fingerprint: data must have at least one dimension")
     rows = tensor.shape[0]
+    width = int(np.prod(tensor.shape.as_list()[1:], dtype=np.int64))
     if tensor.dtype.name == "string":
         parts = [
             b"".join(v.to_bytes(8, "little") for v in map(fingerprint64, row)) if tensor.shape.rank > 1 else row[0]
-            for row in np.asarray(tensor.numpy(), dtype=object).reshape(rows, -1).tolist()
+            for row in np.asarray(tensor.numpy(), dtype=object).reshape(rows, width).tolist()
         ]
     else:
-        parts = [row.tobytes() for row in np.ascontiguousarray(tensor.numpy()).reshape(rows, -1)]
+        parts = [row.tobytes() for row in np.ascontiguousarray(tensor.numpy()).reshape(rows, width)]
     numbers = [list(fingerprint64(part).to_bytes(8, "little")) for part in parts]
     return convert_to_tensor(np.asarray(numbers, np.uint8).reshape(rows, 8))

@@ -166,7 +166,9 @@ def reduce_join(
     kept = [i for i in range(rank) if i not in axes]
     shape = [values.shape[i] for i in kept]
     rows = (
-        values.transpose([*kept, *reversed(axes)]).reshape(int(np.prod(shape, dtype=np.int64)), -1)
+        values.transpose([*kept, *reversed(axes)]).reshape(
+            int(np.prod(shape, dtype=np.int64)), int(np.prod([values.shape[i] for i in axes], dtype=np.int64))
+        )
         if rank
         else values.reshape(1, 1)
     )
@@ -223,6 +225,15 @@ unsorted_segment_join.result_specs = _joined_segments_spec  # type: ignore[attr-
 # ---- numbers
 
 
+def _number_in(text: str, integer: bool) -> float:
+    """The number that a text is; a real one may be hexadecimal. Python's underscores are not part of a number."""
+    if "_" in text:
+        raise ValueError(text)
+    if integer:
+        return int(text)
+    return float.fromhex(text) if "x" in text.lower() else float(text)
+
+
 @public("strings.to_number")
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Any:
     """The number that each string spells.
@@ -234,7 +245,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> A
 
     def number(value: bytes) -> float:
         try:
-            found = (int if dtype.is_integer else float)(value.decode("utf-8", "replace").strip())
+            found = _number_in(value.decode("utf-8", "replace").strip(), dtype.is_integer)
             if dtype.is_integer and not dtype.min <= found <= dtype.max:
                 raise ValueError("out of range")
             return found

@@ -232,3 +232,18 @@ def test_switches_of_float64():
     finally:
         dtypes.set_allow_float64(True)
     assert tf.experimental.numpy.random.randn(2).dtype == tf.float64
+
+
+def test_rows_changed_in_a_copy():
+    inplace = inner("ops.inplace_ops")
+    x = tf.ones([3, 2])
+    assert inplace.inplace_add(x, 1, [2.0, 3.0]).numpy().tolist() == [[1, 1], [3, 4], [1, 1]]
+    assert inplace.inplace_sub(x, [0, 2], tf.ones([2, 2])).numpy().tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert inplace.inplace_update(x, None, tf.zeros([3, 2])).numpy().tolist() == [[0, 0]] * 3
+
+
+def test_functions_of_first_versions():
+    assert inner("ops.string_ops").string_split(["a b"]).values.numpy().tolist() == [b"a", b"b"]
+    np.testing.assert_allclose(inner("ops.nn_ops").log_softmax([[0.0, 0.0]], axis=0), [[0.0, 0.0]])
+    found = inner("ops.sparse_ops").sparse_dense_cwise_add(tf.sparse.from_dense([[0, 5], [6, 0]]), [1, 2])
+    assert found.values.numpy().tolist() == [7, 7]

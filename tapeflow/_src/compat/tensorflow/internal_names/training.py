@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from tapeflow._src.compat.v1.train.checkpoint_files import update_checkpoint_state
-from tapeflow._src.compat.v1.train.weights import check_weights
+from tapeflow._src.compat.v1.train.weights import require_broadcastable
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import ones_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.passing import no_op
-from tapeflow._src.ops.effects.host_call import host_effect
-from tapeflow._src.types.errors import InvalidArgumentError
 
 
 @public("__internal__.train.assign_moving_average")
@@ -69,20 +65,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
 
     Where the shapes are known, a ValueError at once.
     """
-    values, weights = convert_to_tensor(values), convert_to_tensor(weights)
-    check_weights(values, weights)
-    if weights.shape.rank == 0 or (weights.shape.is_fully_defined() and values.shape.is_fully_defined()):
-        return no_op()
-
-    def check(have: Any, wanted: Any) -> None:
-        sizes, others = np.asarray(have).tolist(), np.asarray(wanted).tolist()
-        fits = not sizes or (len(sizes) == len(others) and all(a in (1, b) for a, b in zip(sizes, others)))
-        if not fits:
-            raise InvalidArgumentError.of(
-                f"weights can not be broadcast to values. weights.shape={sizes}. values.shape={others}."
-            )
-
-    return host_effect(check, [find_public("shape")(weights), find_public("shape")(values)])
+    return require_broadcastable(convert_to_tensor(values), convert_to_tensor(weights)) or no_op()
 
 
 @public("__internal__.ops.broadcast_weights")

@@ -12,9 +12,10 @@ from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.eager_switch import name_scope
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.signatures.families import family
-from tapeflow._src.compat.v1.train.weights import check_weights
+from tapeflow._src.compat.v1.train.weights import check_weights, require_broadcastable
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.passing import after
 from tapeflow._src.types.dtypes import float32
 
 
@@ -74,8 +75,8 @@ def compute_weighted_loss(
 
 def _weighted(losses: Any, weights: Any, reduction: str) -> Any:
     weights = cast(convert_to_tensor(weights), float32)
-    check_weights(losses, weights)
-    weighted = cast(losses, float32) * weights
+    check = require_broadcastable(losses, weights)
+    weighted = after(check, cast(losses, float32)) * weights
     loss = weighted
     if reduction != Reduction.NONE:
         loss = _sum(weighted)

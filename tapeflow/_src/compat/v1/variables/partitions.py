@@ -183,6 +183,9 @@ class PartitionedVariable:
         done = [variable.assign(part) for variable, part in zip(self, values)]
         return done if read_value else [part.op for part in done]
 
+    def _get_variable_list(self) -> list[Any]:
+        return list(self)
+
     def _get_partitions(self) -> list[int]:
         return self._partitions
 

@@ -468,7 +468,7 @@ def _find_or_make_parts(
         part_shape: list[Any] | None = sizes_of_part
         if initializer is not None and not callable(initializer):
             index = tuple(slice(start, start + size) if i == axis else slice(None) for i in range(len(shape)))
-            first, part_shape = convert_to_tensor(initializer)[index], None
+            first, part_shape = convert_to_tensor(initializer, dtype)[index], None
         elif initializer is not None:
             begin = [start if i == axis else 0 for i in range(len(shape))]
             first = _for_part(initializer, PartitionInfo(shape.as_list(), begin))

@@ -60,7 +60,7 @@ def solve_broadcast(matrix: Any, rhs: Any, adjoint: bool = False) -> Any:
 
 def require_equal_sizes(a: Any, b: Any) -> None:
     if a != b and None not in (a, b):
-        raise ValueError(f"Dimensions {a} and {b} are not compatible")
+        raise ValueError(f"Operators are incompatible. Dimensions {a} and {b} are not compatible")
 
 
 _returned_class_by_name: dict[str, type[LinearOperator]] = {}
@@ -523,7 +523,7 @@ def _check_positive_definite(matrix: Any) -> None:
 def _check_self_adjoint(matrix: Any) -> None:
     dense = np.asarray(matrix)
     if not np.array_equal(dense, dense.conj().swapaxes(-1, -2)):
-        raise InvalidArgumentError.of("assert_self_adjoint: Matrix was not equal to its adjoint.")
+        raise InvalidArgumentError.of("assert_self_adjoint: Matrix was not equal to its adjoint, not self-adjoint.")
 
 
 def _collect_variables(value: Any, found: dict[int, Any]) -> None:
@@ -573,7 +573,7 @@ def check_operators(operators: Any) -> list[LinearOperator]:
     """A list of at least one operator of one dtype."""
     operators = [require_operator(operator) for operator in operators]
     if not operators:
-        raise ValueError("Expected a non-empty list of operators. Found: []")
+        raise ValueError("Expected a non-empty list of operators: it must be a list of >=1 operators. Found: []")
     for operator in operators[1:]:
         if operator.dtype != operators[0].dtype:
             found = [(o.name, o.dtype.name) for o in operators]

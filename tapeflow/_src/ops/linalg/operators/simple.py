@@ -453,7 +453,7 @@ class LinearOperatorPermutation(LinearOperator):
             raise ValueError(f"A Permutation operator is always square; got {is_square}")
         self._perm = keep_parameter(perm)
         if not self._perm.dtype.is_integer:
-            raise TypeError(f"Argument `perm` must have integer dtype. Found: {self._perm.dtype}")
+            raise TypeError(f"Argument `perm` must be integer dtype. Found: {self._perm.dtype}")
         if self._perm.shape.rank is not None and self._perm.shape.rank < 1:
             raise ValueError("Argument `perm` must have at least 1 dimension. Found: a scalar")
         if not _core.is_symbolic(self._perm) and not isinstance(self._perm, _core.Variable):

@@ -65,3 +65,33 @@ def deserialize_sparse(serialized_sparse: Any, dtype: Any, rank: int | None = No
     batch, inner = sizes[:-1], rows.dense_shape[1:]
     whole = _concat([batch, inner], 0)
     return find_public("sparse.reshape")(rows, whole)
+
+
+def sparse_dense_cwise_add(sp_t: Any, dense_t: Any) -> Any:
+    """A sparse tensor to whose elements those of a dense one are added, which is broadcast to it."""
+    dense = find_public("broadcast_to")(convert_to_tensor(dense_t, sp_t.dtype), sp_t.dense_shape)
+    return sp_t.with_values(sp_t.values + find_public("gather_nd")(dense, sp_t.indices))
+
+
+def _changed(operation: str) -> Any:
+    """A function of a tensor, the rows to change and their values: all of it, one row by its number, or several."""
+    change = find_public(f"raw_ops.{operation}")
+
+    def run(x: Any, i: Any, v: Any) -> Any:
+        x, v = convert_to_tensor(x), convert_to_tensor(v)
+        if i is None:
+            flat = change(x=_reshape(x, [1, -1]), i=convert_to_tensor([0], "int32"), v=_reshape(v, [1, -1]))
+            return _reshape(flat, _shape(x))
+        i = convert_to_tensor(i)
+        if i.shape.rank == 0:
+            return change(x=x, i=_reshape(i, [1]), v=find_public("expand_dims")(v, 0))
+        return change(x=x, i=i, v=v)
+
+    run.__name__ = run.__qualname__ = f"inplace_{operation.removeprefix('Inplace').lower()}"
+    run.__doc__ = "A copy of `x` with the rows `i` changed by `v`; all of it if `i` is None."
+    return run
+
+
+inplace_names = {
+    f"inplace_{operation.lower()}": _changed(f"Inplace{operation}") for operation in ("Update", "Add", "Sub")
+}

@@ -88,6 +88,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.distributions.util": distributions.names,
     "python.ops.init_ops": initializers.v1_names,
     "python.ops.init_ops_v2": initializers.v2_names,
+    "python.ops.inplace_ops": arrays.inplace_names,
     "python.ops.linalg.linear_operator_util": linear_operators.util_names,
     "python.ops.linalg.linear_operator_circulant": {"_to_complex": _to_complex},
     "python.ops.linalg.linear_operator_toeplitz": {"_to_complex": _to_complex},
@@ -110,6 +111,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.sparse_ops": {
         "_DEFAULT_HASH_KEY": DEFAULT_KEY,
         "deserialize_sparse": arrays.deserialize_sparse,
+        "sparse_dense_cwise_add": arrays.sparse_dense_cwise_add,
     },
     "python.ops.variable_scope": {"_PartitionInfo": PartitionInfo},
 }
