@@ -276,7 +276,7 @@ def test_rows_of_an_embedding_stay_rows():
         (lambda x: tf.ensure_shape(x, [None, 5]), "is not compatible with expected shape"),
         (lambda x: x[0, 0, 0], "Index out of range using input dim 2"),
         (lambda x: tf.concat([x, tf.ones([2, 5])], 0), "in both shapes must be equal"),
-        (lambda x: tf.split(x, [1, 2], axis=1), "add up to dimension 1"),
+        (lambda x: tf.split(x, [1, 2], axis=1), "split axis 1"),
     ],
 )
 def test_errors_while_tracing(call, words):

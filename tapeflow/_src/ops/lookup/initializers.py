@@ -92,7 +92,8 @@ def _known_name(filename: Any) -> Any:
     known = get_static_value(filename)
     if known is None:
         raise UnimplementedError.of("lookup.TextFileInitializer: `filename` must be constant in a graph; got a tensor")
-    return known.decode()
+    name = known.item() if isinstance(known, np.ndarray) else known
+    return name.decode()
 
 
 @public("lookup.TextFileInitializer", "compat.v1.lookup.TextFileInitializer")
