@@ -91,10 +91,24 @@ PyObject* param_of(const Node& node, const Param& p) {
   }
 }
 
+// Appends the parameters of a node. Those of a deferred rule are its plan, and then what its operation has.
+void append_params(Ref& params, const Node& node) {
+  const DeferredRule* rule = deferred_rule_of(*node.op, node.params);
+  if (!rule || is_control_op(*rule->op)) {  // the graphs of a branch or loop are those of the node itself
+    for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params.at(i)));
+    return;
+  }
+  append(params, param_of(node, node.params.at(0)));
+  Node inner = node;
+  inner.op = rule->op;
+  inner.params = node.params.without_first();
+  append_params(params, inner);
+}
+
 // (operation, inputs, parameters, first output, number of outputs, for a loop its variables and limit, number)
 PyObject* node_of(const Node& node, size_t number) {
   Ref inputs = checked(list_of(node.inputs, number_of)), params = checked(PyList_New(0));
-  for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params.at(i)));
+  append_params(params, node);
   const Loop* loop = is_control_op(*node.op) ? loop_of(node) : nullptr;
   Ref extent =
       loop ? checked(Py_BuildValue("(nL)", Py_ssize_t(loop->variables()), static_cast<long long>(loop->limit())))

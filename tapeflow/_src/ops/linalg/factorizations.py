@@ -283,6 +283,15 @@ def _require_matrix(a: Any) -> Any:
     return a
 
 
+def _epsilon_times_size(a: Tensor) -> Any:
+    """The rounding of the dtype times the greater side of the matrices, a tensor while tracing if it is unknown."""
+    dtype, sides = a.dtype.real_dtype, a.shape[-2:].as_list()
+    epsilon = float(np.finfo(dtype.as_numpy_dtype).eps)
+    if None in sides:
+        return cast(primitives.Max(primitives.Shape(a)[-2:], None, False), dtype) * cast(epsilon, dtype)
+    return convert_to_tensor(epsilon * max(sides), dtype=dtype)
+
+
 @public("linalg.matrix_rank")
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """How many singular values are greater than `tol`.
@@ -293,8 +302,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
     a = _require_matrix(a)
     values = svd(a, compute_uv=False)
     if tol is None:
-        epsilon = float(np.finfo(a.dtype.real_dtype.as_numpy_dtype).eps)
-        tol = primitives.Max(values, -1, True) * (epsilon * max(a.shape[-2:]))
+        tol = primitives.Max(values, -1, True) * _epsilon_times_size(a)
     return primitives.Sum(cast(values > tol, int32), -1)
 
 
@@ -310,8 +318,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     a = _require_matrix(a)
     dtype = a.dtype.real_dtype
     if rcond is None:
-        rcond = 10.0 * max(a.shape[-2:]) * float(np.finfo(dtype.as_numpy_dtype).eps)
-        return primitives.MatrixPseudoInverse(a, convert_to_tensor(rcond, dtype=dtype))
+        return primitives.MatrixPseudoInverse(a, 10.0 * _epsilon_times_size(a))
     # Values that are left out but not zero turn with the others, which only the singular vectors know.
     s, u, v = svd(a)
     cutoff = convert_to_tensor(rcond, dtype=dtype) * primitives.Max(s, -1)
@@ -341,8 +348,7 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, n
             f"and {rhs.shape.as_list()}",
         )
     if not fast:
-        epsilon = float(np.finfo(matrix.dtype.real_dtype.as_numpy_dtype).eps)
-        return primitives.MatMul(pinv(matrix, rcond=epsilon * max(matrix.shape[-2:])), rhs)
+        return primitives.MatMul(pinv(matrix, rcond=_epsilon_times_size(matrix)), rhs)
     rows, columns = matrix.shape[-2:]
     tall = rows >= columns
     gramian = primitives.MatMul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)

@@ -11,6 +11,7 @@ from tapeflow._src.compat.graph_def.export_rules import (
     gradients,
     images,
     math,
+    matrix_gradients,
     nn,
     python,
     second_order,

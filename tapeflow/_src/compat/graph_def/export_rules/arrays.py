@@ -229,9 +229,14 @@ def _computed_slice(n: ExportedNode) -> tuple[list[Ref], dict[str, int]]:
 def _strided_gradient(n: ExportedNode) -> Any:
     """Parameters: the shape, begin and step, for each dimension."""
     e, dy = n.e, n.shape(0)
+    step = np.asarray(n.param(2), np.int64)
+    if not dy.is_fully_defined() and (step > 0).all():
+        first, size = n.tensor(1), e.one("Shape", n[0], out_type="int32")
+        last = e.one("AddV2", first, e.one("Mul", e.ints(step), size))
+        return e.one("StridedSliceGrad", n.tensor(0), first, last, e.ints(step), n[0])
     if not dy.is_fully_defined():
-        raise n.unsupported("an unknown shape")
-    begin, step = (np.asarray(n.param(place), np.int64) for place in (1, 2))
+        raise n.unsupported("a negative step and an unknown shape")
+    begin = np.asarray(n.param(1), np.int64)
     end = begin + step * np.asarray(dy.as_list(), np.int64)
     mask = sum(1 << i for i, last in enumerate(end) if last < 0)
     return e.one("StridedSliceGrad", n.tensor(0), e.ints(begin), e.ints(end), e.ints(step), n[0], end_mask=mask)

@@ -109,17 +109,21 @@ def _places_in_batch(argmax: Any, sizes: Any, has_batch: bool) -> Any:
     return cast(argmax, "int64") + primitives.Reshape(first, [-1] + [1] * (argmax.shape.rank - 1))
 
 
-@writes("MaxPoolGradWithArgmax")
-def _argmax_gradient(n: ExportedNode) -> Any:
-    """TensorFlow's operation of this name has no derivative."""
-    has_batch = bool(n.param(5))
+def places_gradient(has_batch: bool) -> Callable[..., Any]:
+    """The cotangents of a pool at the places of its maxima."""
 
     def run(dy: Any, argmax: Any, sizes: Any) -> Any:
         places = primitives.Reshape(_places_in_batch(argmax, sizes, has_batch), [-1])
         found = primitives.UnsortedSegmentSum(primitives.Reshape(dy, [-1]), places, primitives.Prod(sizes, 0))
         return primitives.Reshape(found, sizes)
 
-    return inlined(n, run, [n[0], n[1], _as_int32(n, n.tensor(6))])
+    return run
+
+
+@writes("MaxPoolGradWithArgmax")
+def _argmax_gradient(n: ExportedNode) -> Any:
+    """TensorFlow's operation of this name has no derivative."""
+    return inlined(n, places_gradient(bool(n.param(5))), [n[0], n[1], _as_int32(n, n.tensor(6))])
 
 
 @writes("MaxPoolGradGradWithArgmax")
@@ -146,8 +150,9 @@ _PADE = [math.comb(13, k) * math.factorial(26 - k) / math.factorial(26) for k in
 _PADE_NORM = 5.371920351148152
 
 
-def _exponential(a: Any) -> Any:
-    """exp(a) = exp(a / 2^s)^(2^s), where the inner one is a quotient of polynomials."""
+def _exponential(x: Any) -> Any:
+    """exp(a) = exp(a / 2^s)^(2^s), where the inner one is a quotient of polynomials; in double precision."""
+    a = cast(x, "complex128" if x.dtype.is_complex else "float64")
     norm = primitives.Max(primitives.Sum(primitives.Abs(a), -2))
     doublings = primitives.Ceil(primitives.Log(norm / _PADE_NORM) / math.log(2.0))
     doublings = primitives.Maximum(where(primitives.IsFinite(doublings), doublings, 0.0), 0.0)
@@ -162,7 +167,7 @@ def _exponential(a: Any) -> Any:
     found = primitives.MatrixSolve(even - odd, even + odd)
     count = cast(doublings, "int32")
     _, found = while_loop(lambda i, y: i < count, lambda i, y: (i + 1, primitives.MatMul(y, y)), [0, found])
-    return found
+    return cast(found, x.dtype)
 
 
 @writes("MatrixExponential")

@@ -6,13 +6,17 @@ runs again with lists that keep the loop variables of every iteration; a second 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import primitives
 from tapeflow._src.autodiff.gradient_tape import GradientTape
 from tapeflow._src.compat.graph_def.emitter import Ref
+from tapeflow._src.compat.graph_def.export_rules.arrays import slice_arguments
 from tapeflow._src.compat.graph_def.export_rules.deferred import Rule, formula
+from tapeflow._src.compat.graph_def.export_rules.nn import Window, max_pool_second
+from tapeflow._src.compat.graph_def.exporter import ExportedNode
 from tapeflow._src.compat.graph_def.inlining import Caller, inlined, read_back
 from tapeflow._src.control_flow.branches import trace_branches
 from tapeflow._src.control_flow.loops import while_loop
@@ -79,6 +83,92 @@ def _spread(rule: Rule, found: list[Any]) -> list[Any]:
     return [next(rest) if wanted else None for wanted in rule.wanted]
 
 
+@formula("Deferred", "BatchedCall")
+def _written_gradient(rule: Rule) -> list[Any]:
+    """The node is written and read back, so that a tape can follow the nodes that it became."""
+    node, flow, inner = rule.node, _Flow(rule, len(rule.dys)), _inner_ops(rule.node)
+    if inner[1:] in (["StridedSlice"], ["GetItem"]):
+        return _slice_of_slice_gradient(rule)
+    if inner[1:] == ["MaxPool"]:
+        return _pool_of_pool_gradient(rule)
+    if inner in _active.nodes:
+        raise rule.outer.unsupported(f"a derivative of higher order of {inner[-1]}")
+    places = range(len(rule.x))
+    given = [(place, ref.dtype, ref.shape) for place, ref in zip(places, rule.x)]
+    kinds = [(ref.dtype, ref.shape) for ref in rule.x]
+    held: dict[int, Any] = {}
+    params = [_held_param(rule, param, kinds, held) for param in node._params]
+    first = len(kinds)
+    kinds += _output_kinds(rule)
+    outputs = list(range(first, len(kinds)))
+    data = (given, held, [(node.op, list(places), params, first, len(outputs), node.extent, 0)], outputs, kinds)
+    (function,) = read_back(rule.outer.writer.where, [data])
+
+    def run(*tensors: Any) -> list[Any]:
+        found = _vjp(function, *flow.unpacked(tensors))
+        return [zeros_like(x) if dx is None else dx for x, dx, wanted in zip(tensors, found, rule.wanted) if wanted]
+
+    _active.nodes.append(inner)
+    try:
+        return _spread(rule, inlined(rule.outer, run, flow.refs))
+    finally:
+        _active.nodes.pop()
+
+
+class _Active(threading.local):
+    """The nodes whose gradients are being written, by their operations: one that leads back to itself has no end."""
+
+    def __init__(self) -> None:
+        self.nodes: list[list[str]] = []
+
+
+_active = _Active()
+
+
+def _inner_ops(node: ExportedNode) -> list[str]:
+    """The operation of a node and, for a derivative rule, that of which it is the rule, and so on."""
+    ops = [node.op]
+    for kind, value in node._params:
+        if ops[-1] != "Deferred" or kind != "o":
+            break
+        ops.append(value[0])
+    return ops
+
+
+def _pool_of_pool_gradient(rule: Rule) -> list[Any]:
+    """Linear in the cotangent, which is the last input, too: its transpose picks what stands at the maxima."""
+    node = Rule(rule.node).node
+    picked = max_pool_second(node, Window(node, 0, True), rule.x[0], rule.dy)
+    return [*[None] * (len(rule.x) - 1), picked]
+
+
+def _slice_of_slice_gradient(rule: Rule) -> list[Any]:
+    """The gradient of a slice is linear in its cotangent, which is the last input; its transpose is the slice."""
+    (begin, end, strides), masks = slice_arguments(Rule(rule.node).node)
+    return [*[None] * (len(rule.x) - 1), rule.e.one("StridedSlice", rule.dy, begin, end, strides, **masks)]
+
+
+def _held_param(rule: Rule, param: Any, kinds: list[Any], held: dict[int, Any]) -> Any:
+    """A parameter of a node that stands alone: a constant tensor gets another number."""
+    kind, value = param
+    if kind != "v":
+        return param
+    constant = rule.outer.writer.constant_value(value[0])
+    if constant is None:
+        raise rule.outer.unsupported(f"the gradient of {rule.op} with a parameter that is computed")
+    held[len(kinds)] = constant
+    kinds.append((constant.dtype, constant.shape))
+    return kind, (len(kinds) - 1, *value[1:])
+
+
+def _output_kinds(rule: Rule) -> list[Any]:
+    """The dtypes and shapes of what the operation gives: a derivative rule gives those of the inputs that want one."""
+    if rule.op == "Deferred":
+        wanted = rule.node._params[0][1][4]
+        return [(ref.dtype, ref.shape) for ref, wants in zip(rule.x, wanted) if wants]
+    return [(ref.dtype, ref.shape) for ref in rule.y]
+
+
 @formula("Case")
 def _branch_gradient(rule: Rule) -> list[Any]:
     graphs = _forward(rule)[2][0][1]
@@ -121,6 +211,8 @@ def _loop_gradient(rule: Rule) -> list[Any]:
     def run(*tensors: Any) -> list[Any]:
         given, dys = flow.unpacked(tensors)
         start, captures = given[:count], given[count:]
+        for x, shape in zip(start, shapes):
+            x.set_shape(shape)
 
         def holding(i: Any, state: Any, lists: Any) -> Any:
             answer = holds([*state, *captures])[0]
@@ -142,11 +234,10 @@ def _loop_gradient(rule: Rule) -> list[Any]:
             more = [dx for dx in found[count:] if dx is not None]
             return i - 1, [dx for dx in found[:count] if dx is not None], [a + b for a, b in zip(d_captures, more)]
 
-        invariants = [
-            TensorShape([]),
-            [shape for shape, flows in zip(shapes, flowing) if flows],
-            [x.shape for x in d_captures],
-        ]
+        flowing_shapes = [shape for shape, flows in zip(shapes, flowing) if flows]
+        for dx, shape in zip(d_state, flowing_shapes):
+            dx.set_shape(shape)
+        invariants = [TensorShape([]), flowing_shapes, [x.shape for x in d_captures]]
         _, d_state, d_captures = while_loop(lambda i, *_: i > 0, back, [rounds, d_state, d_captures], invariants)
         rest = iter([*d_state, *d_captures])
         every = [next(rest) if _is_differentiable(x) else zeros_like(x) for x in given]

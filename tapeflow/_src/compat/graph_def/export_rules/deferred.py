@@ -35,10 +35,11 @@ from tapeflow._src.types.tensor_shape import TensorShape
 
 # Rules that ask for no shape: the results of all their operations follow from the operands.
 _SHAPELESS = frozenset(
-    ("AddN", "CheckNumerics", "Cholesky", "Complex", "ComplexAbs", "Cumsum", "Deferred", "Eig", "EluGrad")
+    ("AddN", "CheckNumerics", "Cholesky", "Complex", "ComplexAbs", "Cumsum", "EluGrad")
     + ("GatherGrad", "GeluErfGrad", "GeluTanhGrad", "Identity", "Imag", "LeakyRelu")
     + ("LogMatrixDeterminant", "LogSoftmax", "MatrixBandPart", "MatrixDeterminant", "MatrixInverse")
-    + ("MatrixSolve", "MatrixTriangularSolve", "MaxPool", "Pack", "Qr", "Real", "ReciprocalGrad", "Relu6Grad")
+    + ("MatrixPseudoInverse",)
+    + ("MatrixSolve", "MatrixTriangularSolve", "MaxPool", "Pack", "Real", "ReciprocalGrad", "Relu6Grad")
     + ("ReluGrad", "ReverseV2", "RollAxis", "RsqrtGrad", "ScatterNd", "SegmentMax", "SegmentMin", "SegmentProd")
     + ("SeluGrad", "SigmoidCrossEntropy", "SigmoidGrad", "Sign", "Softmax", "SoftmaxCrossEntropyWithLogits")
     + ("SoftmaxGrad", "SoftplusGrad", "SoftsignGrad", "SparseSoftmaxCrossEntropyWithLogits")
@@ -148,6 +149,13 @@ def _cast(rule: Rule) -> list[Any]:
 @formula("Reshape", "ExpandDims", "Squeeze", "EnsureShape")
 def _reshape(rule: Rule) -> list[Any]:
     return [rule.e.one("Reshape", rule.dy, rule.shape(rule.x[0]))]
+
+
+@formula("Unpack")
+def _unpack(rule: Rule) -> list[Any]:
+    e = rule.e
+    parts = [e.one("ZerosLike", y) if dy is None else dy for y, dy in zip(rule.y, rule.dys)]
+    return [e.one("Pack", parts, axis=rule.node.param(1) or 0)]
 
 
 @formula("Tile")
@@ -535,29 +543,6 @@ def _segment_extreme(rule: Rule) -> list[Any]:
     if rule.x[0].shape.rank is None or rule.x[1].shape.rank is None:
         raise rule.outer.unsupported("the gradient of a segment maximum of unknown rank")
     return [*inlined(rule.outer, run, [rule.x[0], rule.x[1], rule.y[0], rule.dy]), None]
-
-
-# ---- diagonals
-
-
-@formula("MatrixDiagPartV3")
-def _diagonal_part(rule: Rule) -> list[Any]:
-    e, n, x = rule.e, rule.node, rule.x[0]
-    return [e.one("MatrixSetDiagV3", e.one("ZerosLike", x), rule.dy, n.tensor(0), align=n.param(1)), None]
-
-
-@formula("MatrixDiagV3")
-def _diagonal(rule: Rule) -> list[Any]:
-    e, n, x = rule.e, rule.node, rule.x[0]
-    part = e.one("MatrixDiagPartV3", rule.dy, n.tensor(0), e.constant(0, x.dtype), align=n.param(3))
-    return [e.one("Reshape", part, rule.shape(x)), None]
-
-
-@formula("MatrixSetDiagV3")
-def _set_diagonal(rule: Rule) -> list[Any]:
-    e, n, (_, diagonal) = rule.e, rule.node, rule.x
-    others = e.one("MatrixSetDiagV3", rule.dy, e.one("ZerosLike", diagonal), n.tensor(0), align=n.param(1))
-    return [others, e.one("MatrixDiagPartV3", rule.dy, n.tensor(0), e.constant(0, diagonal.dtype), align=n.param(1))]
 
 
 # ---- Fourier transforms

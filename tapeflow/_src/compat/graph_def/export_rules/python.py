@@ -167,11 +167,21 @@ def as_ref(e: Emitter, value: Any, dtype: Any) -> Ref:
 
 
 def _einsum(n: ExportedNode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """TensorFlow's operation takes one or two tensors: more are contracted one after the other."""
     equation, *inputs = args
-    if "..." not in equation and "->" not in equation:
-        letters = sorted({c for c in equation if c.isalpha() and equation.count(c) == 1})
-        equation = f"{equation}->{''.join(letters)}"
-    return n.e.one("Einsum", [as_ref(n.e, x, None) for x in inputs], equation=equation.replace(" ", ""))
+    left, arrow, output = equation.replace(" ", "").partition("->")
+    terms, refs = left.split(","), [as_ref(n.e, x, None) for x in inputs]
+    if not arrow:
+        once = sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1)
+        output = ("..." if "..." in left else "") + "".join(once)
+    while len(terms) > 2:
+        first, second, *others = terms
+        needed = set("".join([output, *others]))
+        kept = [c for c in dict.fromkeys(first + second) if c.isalpha() and c in needed]
+        inner = ("..." if "..." in first + second else "") + "".join(kept)
+        refs = [n.e.one("Einsum", refs[:2], equation=f"{first},{second}->{inner}"), *refs[2:]]
+        terms = [inner, *others]
+    return n.e.one("Einsum", refs, equation=f"{','.join(terms)}->{output}")
 
 
 rule_by_function: dict[Any, Rule] = {einsum: _einsum}
