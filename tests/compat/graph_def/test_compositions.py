@@ -5,6 +5,7 @@ import pytest
 
 import tapeflow as tf
 
+parse_saved_model = tf.__internal__.saved_model.parse_saved_model
 RANDOM = np.random.default_rng(3)
 MATRICES = RANDOM.normal(size=(2, 3, 3)).astype(np.float32)
 LOGITS = RANDOM.normal(size=(6, 2, 5)).astype(np.float32)
@@ -219,3 +220,46 @@ def test_cotangents_of_jacobians_have_the_shape_that_tensorflow_wants():
     assert len(gradients) == len(ACTIVATIONS)
     for node in gradients:
         assert all(name.split(":")[0] in wide for name in node.input), node.op
+
+
+def test_products_of_many_tensors_are_written_in_pairs(tmp_path):
+    """TensorFlow's `Einsum` takes one or two tensors."""
+    equations = ["bij,jk,bk->bi", "...ij,...jk,kl,l", "ij,jk,kl,ln->in"]
+    for place, equation in enumerate(equations):
+        terms = equation.partition("->")[0].split(",")
+        inputs = [RANDOM.normal(size=[2] * (len(t.replace("...", ".")))).astype(np.float32) for t in terms]
+        specs = [tf.TensorSpec([None] * x.ndim) for x in inputs]
+        folder = tmp_path / str(place)
+        run = lambda *inputs, equation=equation: tf.einsum(equation, *inputs)  # noqa: E731
+        np.testing.assert_allclose(restored(run, specs, folder)(*inputs), run(*inputs), rtol=1e-5)
+        definition = parse_saved_model(folder).meta_graphs[0].graph_def
+        nodes = [node for function in definition.library.function for node in function.node_def]
+        assert all(len(node.input) <= 2 for node in nodes if node.op == "Einsum")
+
+
+def test_ragged_rows_of_unknown_sizes(tmp_path):
+    def run(rows, words):
+        joined = tf.strings.reduce_join(tf.strings.unicode_split(words, "UTF-8"), axis=1, separator="_")
+        return tf.ragged.stack([rows[0], rows[1]]), tf.ragged.stack([rows, rows + 1]), joined
+
+    rows, words = tf.ragged.constant([[1, 2], [3]]), tf.constant(["añ", "b"])
+    specs = [tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.string)]
+    first, second, joined = restored(run, specs, tmp_path)(rows, words)
+    assert first.to_list() == [[1, 2], [3]]
+    assert second.to_list() == [[[1, 2], [3]], [[2, 3], [4]]]
+    assert joined.numpy().tolist() == ["a_ñ".encode(), b"b"]
+
+
+def test_tables_with_reserved_keys_stay_what_they_are(tmp_path):
+    module = tf.Module()
+    module.table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, 0.5, empty_key=-1, deleted_key=-2)
+    module.table.insert(tf.constant([3, 4], tf.int64), [0.3, 0.4])
+    table = module.table
+    module.find = tf.function(lambda k: (table.lookup(k), table.size()), [tf.TensorSpec([None], tf.int64)])
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    values, size = loaded.find(tf.constant([3, 9], tf.int64))
+    np.testing.assert_allclose(values, [0.3, 0.5])
+    assert int(size) == 2
+    with pytest.raises(tf.errors.InvalidArgumentError, match="empty_key"):
+        loaded.find(tf.constant([-1], tf.int64))

@@ -13,7 +13,7 @@ from tapeflow._src.ops.arrays.constants import zeros
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.ops.lookup.initializers import TextFileInitializer
-from tapeflow._src.ops.lookup.tables import MutableHashTable
+from tapeflow._src.ops.lookup.tables import DenseHashTable, MutableHashTable
 from tapeflow._src.types.errors import FailedPreconditionError
 from tapeflow._src.types.indexed_slices import IndexedSlices
 
@@ -113,28 +113,37 @@ def _table(step: Step, values: list[Any], context: Context) -> Any:
     return [_make_table(step, context, [])]
 
 
-@handles("MutableHashTableOfTensorsV2", "MutableHashTableOfTensors", "AnonymousMutableHashTableOfTensors",
-         "MutableDenseHashTableV2", "MutableDenseHashTable", "AnonymousMutableDenseHashTable")  # fmt: skip
+@handles("MutableHashTableOfTensorsV2", "MutableHashTableOfTensors", "AnonymousMutableHashTableOfTensors")
 def _table_of_tensors(step: Step, values: list[Any], context: Context) -> Any:
+    return [_make_table(step, context, _value_shape(step))]
+
+
+@handles("MutableDenseHashTableV2", "MutableDenseHashTable", "AnonymousMutableDenseHashTable")
+def _dense_table(step: Step, values: list[Any], context: Context) -> Any:
+    return [_make_table(step, context, _value_shape(step), values[:2])]
+
+
+def _value_shape(step: Step) -> list[int]:
     shape = step.attributes.get("value_shape")
-    return [_make_table(step, context, [] if shape is None else shape.as_list())]
+    return [] if shape is None else shape.as_list()
 
 
-def _make_table(step: Step, context: Context, shape: list[int]) -> Any:
-    """The table of a node; nodes with one shared name have one table."""
+def _make_table(step: Step, context: Context, shape: list[int], reserved: list[Any] | None = None) -> Any:
+    """The table of a node; nodes with one shared name have one table. `reserved`: the keys that none may use."""
     name = step.attributes.get("shared_name") or step.attributes.get("_shared_name_index")
     key = f"table {name}" if name else f"table node {step.where} {step.name}"
     if key not in context.resources:
         value_dtype = step.attributes["value_dtype"]
         empty = convert_to_tensor("") if value_dtype.name == "string" else zeros(shape, value_dtype)
-        context.resources[key] = MutableHashTable(step.attributes["key_dtype"], value_dtype, empty)
+        kinds = (step.attributes["key_dtype"], value_dtype, empty)
+        context.resources[key] = MutableHashTable(*kinds) if reserved is None else DenseHashTable(*kinds, *reserved)
     return context.resources[key]
 
 
 @handles("LookupTableFindV2", "LookupTableFind")
 def _find(step: Step, values: list[Any], context: Context) -> Any:
     table, keys, default = values
-    return [table.lookup(keys, default)]
+    return [table.look_up(keys, default) if hasattr(table, "look_up") else table.lookup(keys)]
 
 
 @handles("LookupTableInsertV2", "LookupTableInsert", "InitializeTableV2", "InitializeTable")

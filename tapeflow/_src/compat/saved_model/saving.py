@@ -32,7 +32,7 @@ from tapeflow._src.function.spec_messages import encode
 from tapeflow._src.io.atomic_files import AtomicFiles
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
-from tapeflow._src.ops.lookup.tables import LookupInterface
+from tapeflow._src.ops.lookup.tables import DenseHashTable, LookupInterface
 from tapeflow._src.ops.strings.hashing import fingerprint64
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, encode_graph, value_of
 from tapeflow._src.train.checkpoint.tensor_bundle import add_bundle
@@ -214,17 +214,15 @@ class SavedModelWriter:
         keys, values = _content_of(table)
         inner = values.shape.as_list()[1:]
         shared = f"table_{uuid.uuid4().hex}"
-        op, more = ("HashTableV2", {}) if not inner else ("MutableHashTableOfTensorsV2", {"value_shape": inner})
-        common = {"key_dtype": table.key_dtype, "value_dtype": table.value_dtype, "shared_name": shared}
 
         def create(w: GraphWriter) -> list[Ref]:
             w.stateful = True
-            mutable = op == "HashTableV2" and hasattr(table, "insert")
-            return [w.emitter.one("MutableHashTableV2" if mutable else op, **common, **more)]
+            return [_table_node(w.emitter, table, inner, shared)]
 
         def fill(w: GraphWriter) -> list[Ref]:
             e = w.emitter
-            e.node("LookupTableImportV2", w.resource(table), e.constant(keys), e.constant(values))
+            op = "LookupTableInsertV2" if isinstance(table, DenseHashTable) else "LookupTableImportV2"
+            e.node(op, w.resource(table), e.constant(keys), e.constant(values))
             w.effects.append(e.nodes[-1].name)
             return [e.one("Identity", e.ints(1), controls=w.effects)]
 
@@ -359,9 +357,7 @@ class SavedModelWriter:
             name = f"{self._top.next_name}_{len(self._handles)}"
             made = self._top.one("VarHandleOp", dtype=thing.dtype, shape=thing.shape, shared_name=name)
         else:
-            op = "MutableHashTableV2" if hasattr(thing, "insert") else "HashTableV2"
-            made = self._top.one(op, key_dtype=thing.key_dtype, value_dtype=thing.value_dtype,
-                                 shared_name=f"top_table_{len(self._handles)}")  # fmt: skip
+            made = _table_node(self._top, thing, [], f"top_table_{len(self._handles)}")
         self._handles[id(thing)] = made
         return made
 
@@ -554,3 +550,13 @@ def _tensor_info(info: Any, ref: Ref, spec: Any) -> None:
     info.name = f"{ref.node}:{ref.flat_place}"
     info.dtype = spec.dtype.as_datatype_enum
     info.tensor_shape.CopyFrom(shape_message(spec.shape))
+
+
+def _table_node(e: Emitter, table: Any, inner: list[int], shared: str) -> Ref:
+    """The node that makes a table whose values have the shape `inner`."""
+    common = {"key_dtype": table.key_dtype, "value_dtype": table.value_dtype, "shared_name": shared}
+    if isinstance(table, DenseHashTable):  # it names the keys that none may use
+        return e.one("MutableDenseHashTableV2", *map(e.constant, table.reserved_keys), **common, value_shape=inner)
+    if inner:
+        return e.one("MutableHashTableOfTensorsV2", **common, value_shape=inner)
+    return e.one("MutableHashTableV2" if hasattr(table, "insert") else "HashTableV2", **common)

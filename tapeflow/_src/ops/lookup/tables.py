@@ -331,11 +331,13 @@ class _ChangingTable(LookupInterface):
         return dict(zip(self._checkpoint_parts, self._arrays()))
 
     def _restore_checkpoint_value(self, value: dict[str, np.ndarray]) -> None:
-        """Holds what a checkpoint has, and nothing else."""
-        keys, values = (value[end] for end in self._checkpoint_parts)
-        tensor = convert_to_tensor(keys.reshape([len(keys), *self._key_shape]), self._key_dtype)
+        self._hold(*(value[end] for end in self._checkpoint_parts))
+
+    def _hold(self, keys: Any, values: Any) -> None:
+        """Holds these keys and nothing else; in buckets of TensorFlow's tables reserved keys mark those without one."""
+        tensor = convert_to_tensor(np.reshape(keys, [len(keys), *self._key_shape]), self._key_dtype)
         names, _ = self._names(tensor)
-        rows = values.reshape([len(keys), *self._default.shape.as_list()])
+        rows = np.reshape(values, [len(keys), *self._default.shape.as_list()])
         with self._lock:
             self._value_by_key.clear()
             self._value_by_key.update(
@@ -344,13 +346,8 @@ class _ChangingTable(LookupInterface):
 
     def replace(self, keys: Any, values: Any) -> Any:
         """Forgets all keys and sets the values of others."""
-
-        def run() -> None:
-            with self._lock:
-                self._value_by_key.clear()
-
-        host_effect(run, [])
-        return self.insert(keys, values)
+        given = self._checked(keys), convert_to_tensor(values, self._value_dtype)
+        return host_effect(lambda keys, values: self._hold(np.asarray(keys), np.asarray(values)), list(given))
 
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of keys."""
@@ -373,7 +370,8 @@ class _ChangingTable(LookupInterface):
         """Forgets keys."""
         return self.remove(keys, name)
 
-    def _look_up(self, keys: Any, defaults: Any) -> Any:
+    def look_up(self, keys: Any, defaults: Any) -> Any:
+        """The values of keys; others give `defaults`, or the default of the table if these are None."""
         keys = self._checked(keys)
         dense, inner = _inner(keys, self._key_dtype), self._default.shape.as_list()
         defaults = self._default if defaults is None else convert_to_tensor(defaults, self._value_dtype)
@@ -455,7 +453,7 @@ class MutableHashTable(_ChangingTable):
         self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
     ) -> Any:
         """The values of keys; others give the default, or their own of `dynamic_default_values`."""
-        return self._look_up(keys, dynamic_default_values)
+        return self.look_up(keys, dynamic_default_values)
 
 
 @public("lookup.experimental.DenseHashTable", "compat.v1.lookup.experimental.DenseHashTable")
@@ -490,7 +488,7 @@ class DenseHashTable(_ChangingTable):
             raise InvalidArgumentError.of(
                 f"DenseHashTable: Number of buckets must be at least 1 and a power of 2; got {initial_num_buckets}"
             )
-        self._key_shape = empty.shape.as_list()
+        self._key_shape, self.reserved_keys = empty.shape.as_list(), (empty, deleted)
         names = [self._names(key)[0][0] for key in (empty, deleted)]
         if names[0] == names[1]:
             raise InvalidArgumentError.of("DenseHashTable: Empty and deleted keys cannot be equal")
@@ -510,4 +508,4 @@ class DenseHashTable(_ChangingTable):
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys; others give the default."""
-        return self._look_up(keys, None)
+        return self.look_up(keys, None)

@@ -12,7 +12,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.ragged.construction import constant
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.ragged.row_splits import spans, splits_from_lengths
-from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows, row_count
+from tapeflow._src.ops.ragged.rows import dynamic_row_count, expand_dims, gather_rows
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -180,7 +180,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     if rank == 0:
         return primitives.Pack(parts, 0)
     if axis == 0:
-        lengths = cast([row_count(x) for x in parts], dtype)
+        lengths = primitives.Pack([cast(dynamic_row_count(x), dtype) for x in parts], 0)
         if rank == 1:
             return RaggedTensor(primitives.ConcatV2(parts, 0), splits_from_lengths(lengths))
         return RaggedTensor(concat(parts, 0), splits_from_lengths(lengths))

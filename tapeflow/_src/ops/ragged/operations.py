@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import repeat
@@ -31,7 +32,7 @@ from tapeflow._src.ops.ragged.reductions import (
     with_axis,
 )
 from tapeflow._src.ops.ragged.rows import expand_dims
-from tapeflow._src.ops.strings.strings import reduce_join, unsorted_segment_join
+from tapeflow._src.ops.strings.strings import reduce_join
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -109,7 +110,7 @@ def _reduce_join(
     inputs: RaggedTensor, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Any:
     def join(words: Any, ids: Any, count: Any) -> Any:
-        return unsorted_segment_join(words, ids, count, separator)
+        return find_public("strings.unsorted_segment_join")(words, ids, count, separator)
 
     def join_all(words: Any, axis: Any, keepdims: bool) -> Any:
         return reduce_join(words, axis, keepdims, separator)

@@ -42,7 +42,7 @@ def _invalid(who: str, what: str) -> InvalidArgumentError:
     return InvalidArgumentError.of(f"Arguments to {who} do not form a valid RaggedTensor: {what}")
 
 
-def _dynamic_row_count(values: Any) -> Any:
+def dynamic_row_count(values: Any) -> Any:
     """The size of the first dimension: a number, or a tensor while tracing."""
     if isinstance(values, RaggedRows):
         count = values.nrows()
@@ -117,7 +117,7 @@ class RaggedRows(CompositeTensor):
         if splits.shape[0] == 0:
             raise ValueError("row_splits tensor may not be empty.")
         if validate:
-            splits = _checked(check_splits, splits, _dynamic_row_count(values))
+            splits = _checked(check_splits, splits, dynamic_row_count(values))
         return cls(values, splits)
 
     @classmethod
@@ -142,12 +142,12 @@ class RaggedRows(CompositeTensor):
                 nrows = padded[-1] + 1
             count: Any = cast(nrows, rows.dtype)
             if validate:
-                rows = _checked(check_rowids, rows, count, _dynamic_row_count(values))
+                rows = _checked(check_rowids, rows, count, dynamic_row_count(values))
             return cls(values, searchsorted(rows, cast(numbers_up_to(count + 1), rows.dtype), "left", rows.dtype))
         at = rows.numpy()
         count = int(nrows) if nrows is not None else int(at[-1]) + 1 if at.size else 0
         if validate:
-            rows = _checked(check_rowids, rows, count, _dynamic_row_count(values))
+            rows = _checked(check_rowids, rows, count, dynamic_row_count(values))
         return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
 
     @classmethod
@@ -155,7 +155,7 @@ class RaggedRows(CompositeTensor):
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
         """The place where each row begins."""
         values, starts = values_tensor(values), splits_tensor(row_starts)
-        end = primitives.Reshape(cast(_dynamic_row_count(values), starts.dtype), [1])
+        end = primitives.Reshape(cast(dynamic_row_count(values), starts.dtype), [1])
         return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
 
     @classmethod
@@ -173,7 +173,7 @@ class RaggedRows(CompositeTensor):
     ) -> Self:
         """Rows of one length."""
         values = values_tensor(values)
-        if any(_core.is_symbolic(x) for x in (uniform_row_length, nrows, _dynamic_row_count(values))):
+        if any(_core.is_symbolic(x) for x in (uniform_row_length, nrows, dynamic_row_count(values))):
             return cls._from_dynamic_row_length(values, uniform_row_length, nrows, validate)
         length = int(uniform_row_length)
         count = int(nrows) if nrows is not None else (row_count(values) // length if length else 0)
@@ -188,7 +188,7 @@ class RaggedRows(CompositeTensor):
     @classmethod
     def _from_dynamic_row_length(cls, values: Any, length: Any, nrows: Any, validate: bool) -> Self:
         """Rows of one length, where a number is known only when the graph runs."""
-        size, total = cast(length, int64), cast(_dynamic_row_count(values), int64)
+        size, total = cast(length, int64), cast(dynamic_row_count(values), int64)
         count = total // primitives.Maximum(size, 1) if nrows is None else cast(nrows, int64)
         splits = numbers_up_to(count + 1) * size
         if validate:
