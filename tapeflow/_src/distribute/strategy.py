@@ -32,7 +32,7 @@ from tapeflow._src.distribute.input import (
     from_functions,
     input_iterator,
 )
-from tapeflow._src.distribute.keras_files import write_on_first_worker
+from tapeflow._src.distribute.keras_workers import work_together
 from tapeflow._src.distribute.options import pack_size, travels_narrow
 from tapeflow._src.distribute.values import DistributedValues, Mirrored, regroup
 from tapeflow._src.distribute.variables import creator
@@ -304,7 +304,7 @@ class Strategy:
     def _share_initial_value(self, variable: Any) -> None:
         """All processes begin with the value of the first one."""
         if self._group.size > 1 and not _core.is_tracing():
-            write_on_first_worker(self._group)
+            work_together(self._group)
             name = f"broadcast of the initial value of variable {variable.name}"
             variable.assign(collectives.broadcast(self._group, variable.read_value(), name))
 

@@ -41,3 +41,11 @@ continued = fit(keras.callbacks.BackupAndRestore(os.path.join(folder, "backup"))
 print("equal", all(np.array_equal(a, b) for a, b in zip(expected, continued)), flush=True)
 loaded = keras.models.load_model(os.path.join(folder, "model.keras")).get_weights()
 print("loaded", all(np.array_equal(a, b) for a, b in zip(expected, loaded)), sorted(os.listdir(folder)), flush=True)
+
+with strategy.scope():
+    variable = keras.Variable(1.0)
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1.0), initial_scale=2.0)
+    scaled.build([variable])
+infinite_on_one = tf.constant(float("inf") if rank == 1 else 1.0)
+strategy.run(tf.function(lambda: scaled.apply([infinite_on_one])))
+print("scale", float(scaled.dynamic_scale), "value", float(variable), flush=True)
