@@ -21,7 +21,7 @@ from tapeflow._src.types.enums import VariableAggregationV2 as VariableAggregati
 from tapeflow._src.types.enums import VariableSynchronization
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.indexed_slices import IndexedSlices
-from tapeflow._src.types.tensor import add_array_behaviour, element_repr
+from tapeflow._src.types.tensor import Tensor, add_array_behaviour, element_repr
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.trackable import Trackable
 
@@ -171,6 +171,16 @@ class _OfValue:
         return getattr(super(self._holder, instance), self._name)
 
 
+def _operator_of_value(name: str) -> Callable[..., Any]:
+    operator = getattr(Tensor, name)
+
+    @functools.wraps(operator, updated=())
+    def call(self: Any, *args: Any) -> Any:
+        return operator(self.value(), *args)
+
+    return call
+
+
 @public("Variable")
 class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
@@ -248,6 +258,12 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             for name in {"handle", "numpy", "is_initialized", "_in_graph_mode"} - vars(cls).keys():
                 setattr(cls, name, _OfValue(cls, name))
 
+    @classmethod
+    def _OverloadAllOperators(cls) -> None:  # noqa: N802  TensorFlow's name
+        """Python's operators of a class whose `value` is another: they take that value."""
+        for name in Tensor.OVERLOADABLE_OPERATORS - {"__eq__", "__ne__"}:
+            setattr(cls, name, _operator_of_value(name))
+
     _graph: Any = None
     op = property(lambda self: self if self._graph is None else self._graph.variable_operation(self))
     graph = property(lambda self: self._graph)
@@ -272,6 +288,15 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     def ndim(self) -> int | None:
         """The number of dimensions."""
         return self.shape.rank
+
+    def _dense_var_to_tensor(self, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+        """The value, as wrappers of libraries ask for it."""
+        if dtype is not None and not as_dtype(dtype).is_compatible_with(self.dtype):
+            raise ValueError(
+                f"Incompatible type conversion requested to type {as_dtype(dtype).name} for tf.Variable of type "
+                f"{self.dtype.name}. (Variable: {self!r})"
+            )
+        return self.value()
 
     def initialized_value(self) -> Any:
         """The value, as a tensor; in a graph the first value, for the initializers of other variables."""

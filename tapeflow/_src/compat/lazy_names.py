@@ -126,7 +126,7 @@ public_later(
         *PUBLIC, "Asset", "LoadOptions", "SaveOptions", "contains_saved_model", "load", "save",
     )),
     *(f"compat.v1.saved_model.{name}" for name in (
-        "contains_saved_model", "maybe_saved_model_directory", "loader.maybe_saved_model_directory"
+        "contains_saved_model", "load_v2", "maybe_saved_model_directory", "loader.maybe_saved_model_directory"
     )),
 )  # fmt: skip
 

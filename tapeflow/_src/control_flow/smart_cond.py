@@ -26,13 +26,14 @@ def smart_cond(
         raise TypeError(f"Argument `true_fn` must be callable. Received {true_fn}")
     if not callable(false_fn):
         raise TypeError(f"Argument `false_fn` must be callable. Received {false_fn}")
-    known = _known(pred)
+    known = known_condition(pred)
     if known is None:
         return cond(pred, true_fn, false_fn, name)
     return true_fn() if known else false_fn()
 
 
-def _known(pred: Any) -> bool | None:
+def known_condition(pred: Any) -> bool | None:
+    """The value of a condition, or None if it is not known yet."""
     if isinstance(pred, _core.Variable):
         return None
     if isinstance(pred, _core.Tensor):

@@ -171,7 +171,7 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
     return objects
 
 
-@public("saved_model.load")
+@public("saved_model.load", "compat.v1.saved_model.load_v2")
 def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
     """The objects of a SavedModel with their variables and functions; `signatures` holds concrete functions by name.
 

@@ -5,6 +5,7 @@ Also which names a module of a library shows.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -101,6 +102,14 @@ def deprecated_endpoints(*args: str) -> Callable[[Symbol], Symbol]:
         return func
 
     return note
+
+
+def make_all(module_name: str, doc_string_modules: Sequence[Any] | None = None) -> list[str]:
+    """The names of a module that the texts of modules (its own, unless given) mention as `@@name`."""
+    module = sys.modules[module_name]
+    texts = [other.__doc__ or "" for other in doc_string_modules or [module]]
+    mentioned = {name for text in texts for name in re.findall(r"^@@(\w+)$", text, re.MULTILINE)}
+    return [name for name in mentioned if hasattr(module, name)]
 
 
 def remove_undocumented(

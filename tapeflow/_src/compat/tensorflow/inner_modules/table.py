@@ -36,7 +36,12 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
 from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
 from tapeflow._src.compat.tensorflow.inner_modules.convolution import Convolution
-from tapeflow._src.compat.tensorflow.inner_modules.graph_programs import session_table
+from tapeflow._src.compat.tensorflow.inner_modules.graph_programs import (
+    layer_sizes,
+    metric_table,
+    session_table,
+    variable_table,
+)
 from tapeflow._src.compat.tensorflow.inner_modules.language import table as language_table
 from tapeflow._src.compat.tensorflow.inner_modules.library_table import names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.loops import for_loop, pfor
@@ -45,7 +50,7 @@ from tapeflow._src.compat.tensorflow.inner_modules.operators import add_operator
 from tapeflow._src.compat.tensorflow.inner_modules.ops.table import names_by_path as ops_names_by_path
 from tapeflow._src.compat.tensorflow.inner_modules.random_values import parameterized_truncated_normal
 from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
-from tapeflow._src.compat.tensorflow.inner_modules.symbols import remove_undocumented
+from tapeflow._src.compat.tensorflow.inner_modules.symbols import make_all, remove_undocumented
 from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transformer
 from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
 from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_slice, dynamic_update_slice
@@ -289,7 +294,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "Tensor": find_public("__internal__.types.Tensor"),
         "TensorLike": find_public("types.experimental.TensorLike"),
     },
-    "python.util.all_util": {"remove_undocumented": remove_undocumented},
+    "python.util.all_util": {"make_all": make_all, "remove_undocumented": remove_undocumented},
     "python.util.deprecation": {
         name: getattr(deprecation, name)
         for name in [
@@ -349,6 +354,9 @@ for _path, _names in (
     *recording.names_by_path.items(),
     *session_table.names_by_path.items(),
     *language_table.names_by_path.items(),
+    *metric_table.names_by_path.items(),
+    *layer_sizes.names_by_path.items(),
+    *variable_table.names_by_path.items(),
     *ops_names_by_path.items(),
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
@@ -399,6 +407,8 @@ def _open(path: str) -> ModuleType:
 
 def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any:
     """A public object by its name in a file of TensorFlow; it is kept there from then on."""
+    if name == "__all__":  # what `from module import *` takes
+        return sorted({known for known in (*path_by_name, *vars(module)) if not known.startswith("_")})
     path = path_by_name.get(name)
     if path is None and module.__name__.startswith("tensorflow.python.ops.gen_"):
         path = f"raw_ops.{name}" if has_raw_operation(name) else raw_path_by_function().get(name)

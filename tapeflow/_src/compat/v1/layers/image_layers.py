@@ -115,6 +115,20 @@ def separable_conv2d(
         return activated(y, activation, activity_regularizer)
 
 
+def _transposed(inputs: Any, filters: int, kernel_size: Any, strides: Any, padding: str, rank: int, kernel: Any) -> Any:
+    """The transpose of a convolution along `rank` dimensions; `kernel` makes the variable."""
+    x = convert_to_tensor(inputs)
+    window, steps, valid = _sizes(kernel_size, rank), _sizes(strides, rank), padding.upper() == "VALID"
+    weights = kernel([*window, filters, x.shape.as_list()[-1]], x.dtype)
+    known, present = x.shape.as_list(), find_public("shape")(x)
+    sides = [present[i + 1] if known[i + 1] is None else known[i + 1] for i in range(rank)]
+    sides = [side * step + (max(size - step, 0) if valid else 0) for side, step, size in zip(sides, steps, window)]
+    shape = [present[0] if known[0] is None else known[0], *sides, filters]
+    if any(_core.is_tensor(size) for size in shape):
+        shape = find_public("stack")(shape)
+    return find_public(f"nn.conv{rank}d_transpose")(x, weights, shape, steps, padding.upper())
+
+
 @define_layer("conv2d_transpose")
 def conv2d_transpose(
     inputs: Any,
@@ -134,16 +148,29 @@ def conv2d_transpose(
     TensorShape([2, 8, 8, 5])
     """
     _check_format(data_format)
-    x = convert_to_tensor(inputs)
-    window, steps, valid = _sizes(kernel_size, 2), _sizes(strides, 2), padding.upper() == "VALID"
-    kernel = _kernel([*window, filters, x.shape.as_list()[-1]], x.dtype)
-    known, present = x.shape.as_list(), find_public("shape")(x)
-    sides = [present[i + 1] if known[i + 1] is None else known[i + 1] for i in range(2)]
-    sides = [side * step + (max(size - step, 0) if valid else 0) for side, step, size in zip(sides, steps, window)]
-    shape = [present[0] if known[0] is None else known[0], *sides, filters]
-    if any(_core.is_tensor(size) for size in shape):
-        shape = find_public("stack")(shape)
-    return find_public("nn.conv2d_transpose")(x, kernel, shape, steps, padding.upper())
+    return _transposed(inputs, filters, kernel_size, strides, padding, 2, _kernel)
+
+
+@define_layer("conv3d_transpose")
+def conv3d_transpose(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    *,
+    _kernel: Any,
+) -> Any:
+    """The transpose of a convolution, which makes volumes larger, with variables `kernel` and `bias`.
+
+    >>> with tf.Graph().as_default():
+    ...     x = tf.compat.v1.placeholder(tf.float32, [2, 4, 4, 4, 3])
+    ...     tf.compat.v1.layers.conv3d_transpose(x, 5, 3, strides=2, padding="same").shape
+    TensorShape([2, 8, 8, 8, 5])
+    """
+    _check_format(data_format)
+    return _transposed(inputs, filters, kernel_size, strides, padding, 3, _kernel)
 
 
 def _pooling(name: str, kind: str, rank: int, what: str) -> Callable[..., Any]:

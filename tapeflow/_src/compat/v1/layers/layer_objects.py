@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -67,15 +68,20 @@ class Layer:
     non_trainable_variables = property(lambda self: [v for v in self.variables if not v.trainable])
 
     def __getattr__(self, name: str) -> Any:
-        """A variable by its last name: `kernel`, `bias`."""
+        """A variable by the last name that the layer asks for (a scope may give it another), or an argument."""
         for path, variable in self.__dict__.get("_variable_by_name", {}).items():
-            if path.rpartition("/")[2] == f"{name}:0":
+            if path.rpartition("/")[2] == name:
                 return variable
+        if "_args" in self.__dict__ and hasattr(type(self), "_function"):
+            given = inspect.signature(type(self)._function).bind_partial(None, *self._args, **self._options)
+            given.apply_defaults()
+            if name in given.arguments:
+                return given.arguments[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _record(self, getter: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        variable = getter(*args, **options)
-        self._variable_by_name[variable.name] = variable
+    def _record(self, getter: Callable[..., Any], name: str, *args: Any, **options: Any) -> Any:
+        variable = getter(name, *args, **options)
+        self._variable_by_name[name] = variable
         return variable
 
     def __call__(self, inputs: Any, *args: Any, **options: Any) -> Any:
@@ -111,6 +117,7 @@ _MAKERS: dict[str, Any] = {
     "Conv2D": image_layers.conv2d,
     "Conv3D": image_layers.conv3d,
     "Conv2DTranspose": image_layers.conv2d_transpose,
+    "Conv3DTranspose": image_layers.conv3d_transpose,
     "SeparableConv2D": image_layers.separable_conv2d,
     "BatchNormalization": image_layers.batch_normalization,
 }

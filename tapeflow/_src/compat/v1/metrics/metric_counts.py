@@ -62,7 +62,7 @@ def _count_metric(case: str, summary: str) -> None:
         return _count(labels, predictions, weights, case, "count")
 
     def at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = None) -> tuple[Any, Any]:
-        return _counts(labels, predictions, thresholds, weights, [case])[case]
+        return counts_at_thresholds(labels, predictions, thresholds, weights, [case])[case]
 
     _define(case, count, f"The number of {summary}")
     _define(f"{case}_at_thresholds", at_thresholds, f"For each threshold, the number of {summary}", ", [0.5]", case)
@@ -84,7 +84,7 @@ def _share_metric(name: str, wrong: str, summary: str) -> None:
         return value, ratio(more_right, more_right + more_other, name="update_op")
 
     def at_thresholds(labels: Any, predictions: Any, thresholds: Any, weights: Any = None) -> tuple[Any, ...]:
-        counts = _counts(labels, predictions, thresholds, weights, ["true_positives", wrong])
+        counts = counts_at_thresholds(labels, predictions, thresholds, weights, ["true_positives", wrong])
         rights, wrongs = counts["true_positives"], counts[wrong]
         return tuple(
             primitives.RealDiv(right, right + other + _SMALL, name=f"{name}_{end}")
@@ -103,7 +103,9 @@ _share_metric("recall", "false_negatives", "The share of true labels that were p
 # ---- predictions between 0 and 1, at many thresholds
 
 
-def _counts(labels: Any, predictions: Any, thresholds: Any, weights: Any, cases: Any) -> dict[str, tuple[Any, Any]]:
+def counts_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Any, weights: Any, cases: Any
+) -> dict[str, tuple[Any, Any]]:
     """For each kind of case, the numbers of cases at all thresholds, and their update."""
     predictions, labels, weights = squeezed(cast(predictions, float32), cast(labels, as_dtype("bool")), weights)
     weights = None if weights is None else primitives.Reshape(weights_like(predictions, weights), [1, -1])
@@ -137,7 +139,7 @@ def _within_range(predictions: Any) -> Any:
 def _all_counts(labels: Any, predictions: Any, inner: list[float], weights: Any) -> list[dict[str, Any]]:
     """The counts at the thresholds and beyond both ends: as they are, and as they are after the update."""
     thresholds = [-_SMALL, *inner, 1.0 + _SMALL]
-    found = _counts(labels, _within_range(predictions), thresholds, weights, _CASES)
+    found = counts_at_thresholds(labels, _within_range(predictions), thresholds, weights, _CASES)
     return [{case: pair[i] for case, pair in found.items()} for i in range(2)]
 
 

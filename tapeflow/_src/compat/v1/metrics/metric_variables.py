@@ -27,11 +27,11 @@ def metric_scope(metric: str, name: str | None, default_name: str | None = None)
         yield
 
 
-def gathered(name: str, shape: Any = (), dtype: Any = float32) -> Any:
+def gathered(name: str | None, shape: Any = (), dtype: Any = float32, validate_shape: bool = True) -> Any:
     """A local variable of zeros."""
     keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     zeros = find_public("zeros")
-    return VariableV1(lambda: zeros(shape, dtype), trainable=False, collections=keys, name=name)
+    return VariableV1(lambda: zeros(shape, dtype), False, keys, validate_shape, name=name)
 
 
 def collect(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> tuple[Any, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.compat.v1.graph.devices import merge_device
-from tapeflow._src.compat.v1.sessions import session_layers, timeline
+from tapeflow._src.compat.v1.sessions import evaluation, session_layers, timeline
 from tapeflow._src.compat.v1.sessions.session import DeviceAttributes
 from tapeflow._src.compat.v1.train.device_setter import STANDARD_PS_OPS
+from tapeflow._src.compat.v1.train.optimizer import Optimizer
 from tapeflow._src.types.device_spec import DeviceSpec
 
 
@@ -28,6 +29,16 @@ def is_device_spec(obj: Any) -> bool:
     return isinstance(obj, DeviceSpec)
 
 
+class SyncReplicasOptimizer(Optimizer):
+    """A class to ask about: workers that sum gradients on a parameter server. No object of it can be made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(
+            "SyncReplicasOptimizer: it needs parameter servers, which Tapeflow does not have. To train on several "
+            "processes, use tf.distribute.MultiWorkerMirroredStrategy."
+        )
+
+
 names_by_path: dict[str, dict[str, Any]] = {
     "python.framework.device": {
         "canonical_name": canonical_name,
@@ -43,6 +54,13 @@ names_by_path: dict[str, dict[str, Any]] = {
         "_WrappedSession": session_layers.WrappedSession,
     },
     "python.training.device_setter": {"STANDARD_PS_OPS": STANDARD_PS_OPS},
+    "python.training.sync_replicas_optimizer": {"SyncReplicasOptimizer": SyncReplicasOptimizer},
+    "python.training.evaluation": {
+        "_StopAfterNEvalsHook": evaluation.StopAfterNEvalsHook,
+        "_evaluate_once": evaluation.evaluate_once,
+        "_get_latest_eval_step_value": evaluation.get_latest_eval_step_value,
+        "_get_or_create_eval_step": evaluation.get_or_create_eval_step,
+    },
     "python.client.session": {"_DeviceAttributes": DeviceAttributes},
     "python.client.timeline": {
         name: getattr(timeline, name) for name in ("AllocationMaximum", "StepStatsAnalysis", "Timeline")

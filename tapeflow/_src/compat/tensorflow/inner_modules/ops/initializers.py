@@ -243,6 +243,11 @@ v2_names = {
     **{kind.__name__: kind for kind in (GlorotNormal, GlorotUniform, Identity, Orthogonal, TruncatedNormal)},
     "VarianceScaling": VarianceScaling,
     "_compute_fans": fans,
+    "glorot_normal": GlorotNormal,
+    "glorot_uniform": GlorotUniform,
+    "identity": Identity,
+    "orthogonal": Orthogonal,
+    "truncated_normal": TruncatedNormal,
     **{
         f"{name}_{distribution}": _scaled(scale, kind)
         for name, scale in (("he", 2.0), ("lecun", 1.0))
