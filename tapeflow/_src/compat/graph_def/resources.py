@@ -143,7 +143,8 @@ def _make_table(step: Step, context: Context, shape: list[int], reserved: list[A
 @handles("LookupTableFindV2", "LookupTableFind")
 def _find(step: Step, values: list[Any], context: Context) -> Any:
     table, keys, default = values
-    return [table.look_up(keys, default) if hasattr(table, "look_up") else table.lookup(keys)]
+    changing = isinstance(table, MutableHashTable | DenseHashTable)
+    return [table._look_up(keys, default) if changing else table.lookup(keys)]
 
 
 @handles("LookupTableInsertV2", "LookupTableInsert", "InitializeTableV2", "InitializeTable")

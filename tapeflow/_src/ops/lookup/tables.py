@@ -370,7 +370,7 @@ class _ChangingTable(LookupInterface):
         """Forgets keys."""
         return self.remove(keys, name)
 
-    def look_up(self, keys: Any, defaults: Any) -> Any:
+    def _look_up(self, keys: Any, defaults: Any) -> Any:
         """The values of keys; others give `defaults`, or the default of the table if these are None."""
         keys = self._checked(keys)
         dense, inner = _inner(keys, self._key_dtype), self._default.shape.as_list()
@@ -453,7 +453,7 @@ class MutableHashTable(_ChangingTable):
         self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
     ) -> Any:
         """The values of keys; others give the default, or their own of `dynamic_default_values`."""
-        return self.look_up(keys, dynamic_default_values)
+        return self._look_up(keys, dynamic_default_values)
 
 
 @public("lookup.experimental.DenseHashTable", "compat.v1.lookup.experimental.DenseHashTable")
@@ -508,4 +508,4 @@ class DenseHashTable(_ChangingTable):
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys; others give the default."""
-        return self.look_up(keys, None)
+        return self._look_up(keys, None)
