@@ -177,3 +177,12 @@ def test_loops_of_threads():
     thread.start()
     coordinator.join([thread])
     assert calls == ["start", "run", "stop"]
+
+
+def test_a_graph_that_was_finalized_before_stays_so(graph):
+    v = tf.get_variable("v", initializer=1.0)
+    tf.train.Scaffold().finalize()
+    assert graph.finalized
+    with tf.train.MonitoredSession() as session:
+        assert session.run(v) == 1.0
+    assert graph.finalized

@@ -69,5 +69,10 @@ def test_integers_are_refused():
 def test_only_variables_are_collected():
     with tf.Graph().as_default():
         v = tf.compat.v1.get_variable("v", initializer=1.0)
-        tf.train.ExponentialMovingAverage(0.9).apply([v, v + 1.0])
+        average = tf.train.ExponentialMovingAverage(0.9, name="slow")
+        average.apply([v, tf.add(v, 1.0, name="y")])
         assert tf.compat.v1.moving_average_variables() == [v]
+        found = average.variables_to_restore()
+        assert found["v/slow"] is v
+        assert found["y/slow"].name == "y/slow:0"
+        assert sorted(found) == ["v/slow", "y/slow"]

@@ -65,7 +65,7 @@ class Scaffold:
     saver = property(lambda self: self._saver, doc="The saver.")
 
     def finalize(self) -> Scaffold:
-        """Makes what is missing, or finds it in the collections of the graph."""
+        """Makes what is missing, or finds it in the collections of the graph, to which nothing is added any more."""
         found = self.get_or_default
         self._init_op = self._init_op or found("init_op", GraphKeys.INIT_OP, global_variables_initializer)
         self._ready_op = _or(self._ready_op, found, "ready_op", GraphKeys.READY_OP, report_uninitialized_variables)
@@ -79,6 +79,7 @@ class Scaffold:
         self._summary_op = _or(self._summary_op, found, "summary_op", GraphKeys.SUMMARY_OP, merge_all)
         self._saver = self._saver or found("saver", GraphKeys.SAVERS, lambda: Saver(allow_empty=True, defer_build=True))
         self._saver.build()
+        get_default_graph().finalize()
         return self
 
     @staticmethod
@@ -257,7 +258,6 @@ class ChiefSessionCreator(SessionCreator):
         """The session; from now on the graph does not change."""
         scaffold = self._scaffold.finalize()
         graph = get_default_graph()
-        graph.finalize()
         manager = SessionManager(
             scaffold.local_init_op, scaffold.ready_op, scaffold.ready_for_local_init_op, graph,
             local_init_feed_dict=scaffold.local_init_feed_dict,

@@ -128,8 +128,8 @@ class ExponentialMovingAverage:
         averaged = {self.average_name(v): v for v in moving_avg_variables}
         graph = _core.current_graph()
         others = [] if graph is None else graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
-        left_out = {id(v) for v in [*moving_avg_variables, *self._average_by_name.values()]}
-        return averaged | {self._base_name(v): v for v in others if id(v) not in left_out}
+        left_out = {id(v) for v in moving_avg_variables}
+        return {self._base_name(v): v for v in others if id(v) not in left_out} | averaged
 
 
 def _zeros_like(tensor: Any) -> Any:
