@@ -160,7 +160,7 @@ def _parsed(kind: Any, path: str) -> Any:
         data = file.read()
     try:
         return kind.FromString(data)
-    except messages.decode_error() as error:
+    except messages.decode_errors() as error:
         raise DataLossError.of(f"{path}: {error}") from None
 
 
@@ -231,7 +231,7 @@ def _elements(path: str, compression: str | None, specs: list[Any]) -> Iterator[
                 rest = iter(parts)
                 leaves = [_leaf_of(spec, [next(rest) for _ in range(n)]) for spec, n in zip(specs, counts)]
                 yield tuple(leaves)
-        except (messages.decode_error(), OpError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
+        except (*messages.decode_errors(), OpError, TypeError, ValueError, OSError, EOFError, zlib.error) as error:
             if isinstance(error, DataLossError):
                 raise
             raise DataLossError.of(f"{path}: {error}") from None

@@ -55,7 +55,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any
             proto = messages.TensorProto.FromString(data)
             found = as_dtype(proto.dtype)
             array = array_of(proto)
-        except (messages.decode_error(), TypeError, ValueError):
+        except (*messages.decode_errors(), TypeError, ValueError):
             shown = base64.b64encode(data).decode()
             raise InvalidArgumentError.of(
                 f"parse_tensor: Could not parse `serialized` as TensorProto, base64: {shown}"

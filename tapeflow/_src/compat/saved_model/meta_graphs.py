@@ -33,7 +33,7 @@ def read_saved_model(folder: str) -> Any:
 def _parse_binary(data: bytes, path: str) -> Any:
     try:
         return messages.SavedModel.FromString(data)
-    except messages.decode_error() as error:
+    except messages.decode_errors() as error:
         raise DataLossError.of(f"{path}: no SavedModel: {error}") from None
 
 

@@ -39,6 +39,9 @@ def message_class(name: str) -> Any:
 
     found = message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
     copyreg.pickle(found, _reduced)
+    for inner in found.DESCRIPTOR.nested_types:
+        if not hasattr(found, inner.name):  # protobuf without its compiled part
+            setattr(found, inner.name, message_class(f"{name}.{inner.name}"))
     return found
 
 
@@ -56,12 +59,11 @@ def _revived(name: str, data: bytes) -> Any:
     return message_class(name).FromString(data)
 
 
-def decode_error() -> type[Exception]:
-    """What parsing bytes raises that are no message."""
+def decode_errors() -> tuple[type[Exception], type[Exception]]:
+    """What parsing bytes raises that are no message; protobuf without its compiled part has an error for text."""
     from google.protobuf.message import DecodeError
 
-    found: type[Exception] = DecodeError
-    return found
+    return DecodeError, UnicodeDecodeError
 
 
 @functools.cache

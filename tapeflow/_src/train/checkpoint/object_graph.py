@@ -132,7 +132,7 @@ def decode_graph(data: Any) -> list[Node]:
     data = data.item() if hasattr(data, "item") else data
     try:
         graph = messages.TrackableObjectGraph.FromString(data)
-    except messages.decode_error() as error:
+    except messages.decode_errors() as error:
         raise DataLossError.of(f"{GRAPH_KEY}: {error}") from None
     nodes = []
     for saved in graph.nodes:

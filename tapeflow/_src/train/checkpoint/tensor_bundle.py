@@ -177,7 +177,7 @@ class Bundle:
     def _parsed(kind: Any, data: bytes, path: str) -> Any:
         try:
             return kind.FromString(data)
-        except messages.decode_error() as error:
+        except messages.decode_errors() as error:
             raise DataLossError.of(f"{path}: {error}") from None
 
     @property

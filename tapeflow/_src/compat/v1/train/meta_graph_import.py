@@ -27,7 +27,7 @@ def _read(source: Any) -> Any:
         data = file.read()
     try:
         return messages.MetaGraphDef.FromString(data)
-    except messages.decode_error():
+    except messages.decode_errors():
         from google.protobuf import text_format  # only messages in text need it
 
         try:
