@@ -165,6 +165,19 @@ def test_a_tensor_between_constants_can_be_fed():
         assert (session.run(c), session.run(c, {b: 5.0}), session.run([b, c], {b: 5.0})) == (20, 50, [5, 50])
 
 
+def test_a_constant_that_was_read_cannot_be_fed():
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        shape, numbers = tf.constant([7, 3]), tf.range(21)
+        rows = tf.reshape(numbers, shape)
+        with pytest.raises(
+            tapeflow.errors.InvalidArgumentError, match="feeding the constant Const:0 would change nothing"
+        ):
+            session.run(rows, {shape: [3, 7]})
+        assert session.run(shape, {shape: [3, 7]}).tolist() == [3, 7]
+        fed = tf.placeholder_with_default([7, 3], [2])
+        assert session.run(tf.reshape(numbers, fed), {fed: [3, 7]}).shape == (3, 7)
+
+
 def test_without_resource_variables_a_fetched_variable_is_read_after_the_run(graph):
     v = tf.Variable(1.0, name="v")
     update = v.assign_add(2.0).op

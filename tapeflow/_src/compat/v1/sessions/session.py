@@ -221,6 +221,7 @@ class Session:
         with running_at_once():
             plan = self._plan_by_key.get(key)
             if plan is None:
+                _check_constants(wanted, fed)
                 plan = self._graph.subgraph(wanted.tensors, fed, wanted.operations)
                 if None not in key:
                     self._plan_by_key[key] = plan
@@ -375,6 +376,21 @@ def _checked_target(target: Any) -> Any:
             'this process: the target must be "".'
         )
     return target
+
+
+def _check_constants(wanted: Fetches, fed: list[Any]) -> None:
+    """Refuses constants that no operation takes: shapes and axes are read when the graph is built."""
+    for tensor in fed:
+        if (
+            tensor.op.type == "Const"
+            and not tensor.consumers()
+            and all(tensor is not other for other in wanted.tensors)
+        ):
+            raise InvalidArgumentError.of(
+                f"Session.run: feeding the constant {tensor.name} would change nothing: no operation takes "
+                "it. A constant that is a shape, an axis or a size is read when the graph is built; "
+                "tf.compat.v1.placeholder_with_default makes one that can be fed"
+            )
 
 
 def _are_tensors(fetches: Any) -> bool:
