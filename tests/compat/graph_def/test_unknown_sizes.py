@@ -62,6 +62,7 @@ DIFFERENTIABLE = {
     "singular values": (lambda x: tf.linalg.svd(x, compute_uv=False), MATRICES),
     "singular vectors": (lambda x: [y**2 for y in tf.linalg.svd(x[:, :2])], MATRICES),
     "wide factors": (lambda x: [y**2 for y in tf.linalg.qr(x[:, :2])], MATRICES),
+    "one factor": (lambda x: tf.linalg.qr(x)[1] ** 2, MATRICES),
     "tall factors": (lambda x: [y**2 for y in tf.linalg.qr(x[..., :2])], MATRICES),
     "running logarithms": (
         lambda x: (

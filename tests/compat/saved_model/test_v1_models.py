@@ -98,3 +98,23 @@ def test_variables_loaded_in_a_graph_belong_to_its_sessions(tmp_path):
                 session.run(loaded.v.initializer)
                 session.run(change)
                 np.testing.assert_array_equal(session.run(doubled), [4.0, 6.0])
+
+
+def test_tables_from_text_files_in_a_session(tmp_path):
+    """The path of an asset is a constant of the graph."""
+    words = tmp_path / "words.txt"
+    words.write_text("a\nb\n")
+    kinds = {"key_dtype": tf.string, "value_dtype": tf.int64}
+    graph = v1.GraphDef()
+    graph.node.add(name="path", op="Const").attr["dtype"].type = tf.string.as_datatype_enum
+    graph.node[0].attr["value"].tensor.CopyFrom(tf.make_tensor_proto(str(words)))
+    table = graph.node.add(name="table", op="HashTableV2")
+    fill = graph.node.add(name="fill", op="InitializeTableFromTextFileV2", input=["table", "path"])
+    fill.attr["key_index"].i, fill.attr["value_index"].i, fill.attr["vocab_size"].i = -2, -1, -1
+    fill.attr["delimiter"].s = b"\t"
+    for key, kind in kinds.items():
+        table.attr[key].type = kind.as_datatype_enum
+    graph.node.add(name="size", op="LookupTableSizeV2", input=["table"])
+    with tf.Graph().as_default(), v1.Session() as session:
+        tf.graph_util.import_graph_def(graph, name="")
+        assert session.run("size:0") == 2

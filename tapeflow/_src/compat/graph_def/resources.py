@@ -186,7 +186,7 @@ def _from_file(step: Step, values: list[Any], context: Context) -> Any:
     table, filename = values
     known = find_public("get_static_value")(filename) if _core.is_symbolic(filename) else filename
     if known is not None:  # also in a graph of TensorFlow 1: the path of an asset, a constant
-        _fill(table, known, step.attributes)
+        _fill(table, np.asarray(known).item(), step.attributes)
     else:
         host_effect(lambda name: _fill(table, name, step.attributes), [filename])
     return []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_rules.deferred import Rule, formula
 from tapeflow._src.compat.graph_def.inlining import inlined
 from tapeflow._src.ops.arrays.constants import dynamic_dims, zeros_like
@@ -40,6 +41,11 @@ def _set_diagonal(rule: Rule) -> list[Any]:
 
 
 # ---- factorisations
+
+
+def _flowing(rule: Rule) -> list[Ref]:
+    """A cotangent for each output: zeros where none flows."""
+    return [rule.e.one("ZerosLike", y)._replace(shape=y.shape) if dy is None else dy for y, dy in zip(rule.y, rule.dys)]
 
 
 def _times(a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False) -> Any:
@@ -146,15 +152,15 @@ def _singular_values(rule: Rule) -> list[Any]:
         return inlined(rule.outer, values, [x, rule.dy])
     if rule.node.param(1) or x.dtype.is_complex:
         raise rule.outer.unsupported("the gradient of svd with full or complex matrices of unknown sizes")
-    e, (s, u, v) = rule.e, rule.y
-    flows = [e.one("ZerosLike", y) if dy is None else dy for y, dy in zip(rule.y, rule.dys)]
+    s, u, v = rule.y
+    flows = _flowing(rule)
     return inlined(rule.outer, _svd_gradient, [s, u, v, *flows])
 
 
 @formula("Qr")
 def _orthogonal(rule: Rule) -> list[Any]:
     """The first columns, as many as r has rows, determine q; the others are q times their part of r."""
-    x, e = rule.x[0], rule.e
+    x = rule.x[0]
     if x.shape.rank is None:
         raise rule.outer.unsupported("the gradient of qr of unknown rank")
     rows, columns = x.shape[-2:].as_list()
@@ -171,7 +177,7 @@ def _orthogonal(rule: Rule) -> list[Any]:
         d_first = _adjoint(primitives.MatrixTriangularSolve(r[..., :first], left, False, False))
         return primitives.ConcatV2([d_first, _times(q, dr_rest)], -1)
 
-    flows = [e.one("ZerosLike", y) if dy is None else dy for y, dy in zip(rule.y, rule.dys)]
+    flows = _flowing(rule)
     return inlined(rule.outer, run, [x, *rule.y, *flows])
 
 
