@@ -244,6 +244,7 @@ def test_rows_changed_in_a_copy():
 
 def test_functions_of_first_versions():
     assert inner("ops.string_ops").string_split(["a b"]).values.numpy().tolist() == [b"a", b"b"]
+    assert tf.compat.v1.string_split(["ab", "c"], delimiter="").values.numpy().tolist() == [b"a", b"b", b"c"]
     np.testing.assert_allclose(inner("ops.nn_ops").log_softmax([[0.0, 0.0]], axis=0), [[0.0, 0.0]])
     found = inner("ops.sparse_ops").sparse_dense_cwise_add(tf.sparse.from_dense([[0, 5], [6, 0]]), [1, 2])
     assert found.values.numpy().tolist() == [7, 7]

@@ -35,3 +35,14 @@ def test_labels_and_weights_of_one_column():
 def test_an_axis_has_one_name():
     with pytest.raises(ValueError, match="Cannot specify both 'dim' and 'axis'"):
         losses.cosine_distance(LOGITS, OTHERS, axis=1, dim=1)
+
+
+def test_a_last_dimension_that_is_known_when_the_graph_runs():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        labels, logits, weights = v1.placeholder(tf.int32), v1.placeholder(tf.float32), v1.placeholder(tf.float32)
+        loss = v1.losses.sparse_softmax_cross_entropy(labels, logits, weights)
+        feeds = {labels: [[0], [1]], logits: [[0.0, 0.0], [0.0, 0.0]], weights: [[1.0], [3.0]]}
+        np.testing.assert_allclose(session.run(loss, feeds), 2 * np.log(2), rtol=1e-6)
+        feeds.update({labels: [0, 1], weights: 1.0})
+        np.testing.assert_allclose(session.run(loss, feeds), np.log(2), rtol=1e-6)

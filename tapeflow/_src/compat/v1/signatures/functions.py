@@ -188,7 +188,10 @@ def string_split(
     if sep is None and len(delimiter) > 1:
         pattern = "[" + re.escape(delimiter) + "]"
         texts, ends = find_public("strings.regex_replace")(texts, pattern, delimiter[0]), [delimiter[0]]
-    words = find_public("strings.split")(texts, ends[0])
+    if ends == [""]:  # each byte is a word
+        words = find_public("strings.bytes_split")(texts)
+    else:
+        words = find_public("strings.split")(texts, ends[0])
     if skip_empty:
         words = find_public("ragged.boolean_mask")(words, find_public("not_equal")(words, ""))
     return words.to_sparse() if result_type == "SparseTensor" else words

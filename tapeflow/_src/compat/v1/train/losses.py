@@ -287,17 +287,22 @@ def sparse_softmax_cross_entropy(
     """
     _check_given(labels=labels, logits=logits)
     logits = convert_to_tensor(logits)
-    labels = _without_last(convert_to_tensor(labels), logits.shape.rank)
+    labels = _without_last(convert_to_tensor(labels), logits)
     losses = find_public("nn.sparse_softmax_cross_entropy_with_logits")(labels=labels, logits=logits)
-    weights = _without_last(convert_to_tensor(weights), logits.shape.rank)
+    weights = _without_last(convert_to_tensor(weights), logits)
     label = "sparse_softmax_cross_entropy_loss"
     return compute_weighted_loss(losses, weights, scope or label, loss_collection, reduction)
 
 
-def _without_last(x: Any, rank: int | None) -> Tensor:
-    """A tensor of the given rank without its last dimension, if that has size one."""
-    shape = x.shape.as_list() if x.shape.rank else []
-    return primitives.Squeeze(x, [-1]) if shape and len(shape) == rank and shape[-1] == 1 else x
+def _without_last(x: Any, logits: Any) -> Any:
+    """A tensor of the rank of the logits without its last dimension, if that has size one."""
+    if x.shape.rank is not None and (not x.shape.rank or x.shape[-1] not in (None, 1)):
+        return x
+    if None not in (x.shape.rank, logits.shape.rank):
+        is_longer = x.shape.rank == logits.shape.rank and x.shape[-1] == 1
+        return primitives.Squeeze(x, [-1]) if is_longer else x
+    rank, equal = find_public("rank"), find_public("equal")
+    return find_public("cond")(equal(rank(x), rank(logits)), lambda: find_public("squeeze")(x, [-1]), lambda: x)
 
 
 @public("compat.v1.losses.add_loss")
