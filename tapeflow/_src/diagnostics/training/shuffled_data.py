@@ -13,6 +13,7 @@ from tapeflow._src.diagnostics.training.named_arrays import Held
 _SHUFFLES = {"shuffle", "permutation"}
 _DRAWS = {"permutation", "choice", "randint", "integers", "randperm", "argsort", "shuffle"}
 _TAKES = {"gather", "take"}
+_MAKES_GENERATORS = {"RandomState", "default_rng", "Random", "Generator"}
 _PAIRED_CALLS = {"zip", "fit", "from_tensor_slices", "train_on_batch", "train_step", "step", "train", "train_one_epoch"}
 _CONVERSIONS = {
     "constant", "convert_to_tensor", "array", "asarray", "cast", "astype", "copy", "reshape", "float32", "one_hot",
@@ -30,6 +31,46 @@ class _Shuffle(NamedTuple):
 
     line: int
     token: str
+
+
+class _Generators:
+    """Random generators whose state is known: two that begin with one seed, or go back to one state, draw the same."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, str] = {}  # by the text of the generator
+        self._draws: dict[str, int] = {}  # since then
+
+    def see(self, statement: ast.Assign | ast.Expr) -> None:
+        """`rng = RandomState(7)`, `np.random.seed(7)`, `state = rng.get_state()` and `rng.set_state(state)`."""
+        call = statement.value
+        if not isinstance(call, ast.Call):
+            return
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        called, text = _called(call), ast.unparse(call)
+        owner = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if called in _MAKES_GENERATORS and isinstance(target, ast.Name):
+            self._begin(target.id, text if call.args or call.keywords else None)
+        elif called in ("seed", "set_state", "setstate"):
+            self._begin(owner, ast.unparse(call.args[0]) if call.args else None)
+        elif called in ("get_state", "getstate") and isinstance(target, ast.Name):
+            self._begin(owner, target.id)
+
+    def _begin(self, generator: str, state: str | None) -> None:
+        self._draws[generator] = 0
+        self._states.pop(generator, None)
+        if state is not None:
+            self._states[generator] = state
+
+    def token(self, call: ast.Call) -> str:
+        """The order that a call draws."""
+        made = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(made, ast.Call) and _called(made) in _MAKES_GENERATORS and (made.args or made.keywords):
+            return f"state {ast.unparse(made)}"
+        generator = "" if made is None else ast.unparse(made)
+        if generator not in self._states:
+            return _token(call)
+        self._draws[generator] += 1
+        return f"state {self._states[generator]}, draw {self._draws[generator]}"
 
 
 def findings(tree: ast.AST, file: str, held: dict[str, Held]) -> Iterator[Finding]:
@@ -87,8 +128,10 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
     found: dict[str, list[_Shuffle]] = {}
     drawn: dict[str, str] = {}  # names of random positions
     orders: set[str] = set()  # those that hold each position once
+    generators = _Generators()
     statements = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.Expr)]
     for node in sorted(statements, key=lambda n: n.lineno):
+        generators.see(node)
         if isinstance(node, ast.Expr):
             call = node.value
             if _called(call) == "shuffle" and isinstance(call, ast.Call) and call.args and not _is_dataset(call):
@@ -97,10 +140,10 @@ def _shuffles(tree: ast.AST) -> dict[str, list[_Shuffle]]:
                     if first.id in orders or _NO_DATA.search(first.id):
                         drawn[first.id] = f"{first.id}@{node.lineno}"
                     else:
-                        found.setdefault(first.id, []).append(_Shuffle(node.lineno, _token(call)))
+                        found.setdefault(first.id, []).append(_Shuffle(node.lineno, generators.token(call)))
             continue
         for target, value in _parts(node):
-            event = _reordered(value, drawn)
+            event = _reordered(value, drawn, generators)
             if event is not None:
                 source, token = event
                 found[target] = [*found.get(source, []), _Shuffle(node.lineno, token)]
@@ -164,14 +207,14 @@ def _parts(node: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
                     yield one.id, value
 
 
-def _reordered(value: ast.expr, drawn: dict[str, str]) -> tuple[str, str] | None:
+def _reordered(value: ast.expr, drawn: dict[str, str], generators: _Generators) -> tuple[str, str] | None:
     """The name whose rows an expression gives in another order, and what the order is called."""
     called = _called(value)
     if isinstance(value, ast.Call) and called in _SHUFFLES and not _is_dataset(value) and len(value.args) >= 1:
         first = value.args[0]
         several = len(value.args) > 1 and isinstance(value.args[1], ast.Name) and called == "shuffle"
         if isinstance(first, ast.Name) and not several and _is_rows(first.id):
-            return first.id, _token(value)
+            return first.id, generators.token(value)
         return None
     data: ast.expr | None = None
     index: ast.expr | None = None
@@ -190,7 +233,7 @@ def _reordered(value: ast.expr, drawn: dict[str, str]) -> tuple[str, str] | None
     if isinstance(base, ast.Name) and base.id in drawn:
         return data.id, drawn[base.id]
     if isinstance(index, ast.Call) and _is_draw(index):
-        return data.id, _token(index)
+        return data.id, generators.token(index)
     return None
 
 
