@@ -268,10 +268,11 @@ def _softmax_axis(flow: Flow, step: Step, lines: LayerLines, examples: int | Non
         what, remedy = "a softmax over one class is 1 for every input, and its gradient is zero", "Use a sigmoid."
     elif (
         turned
-        and min(classes or 0, rows or 0) > 1
+        and (classes or 0) > 1
+        and rows not in (0, 1)  # or it is not known
         and (
             _reaches(flow, step, _LOG_LOSSES)
-            or (rows == examples and classes != rows and _is_kept(flow, step, rows, classes))
+            or (rows and rows == examples and classes != rows and _is_kept(flow, step, rows, classes))
         )
     ):
         yield _over_the_batch(shape, line_of(flow, _transposed_back(flow, step), "softmax", lines))
