@@ -434,7 +434,8 @@ class Doctor:
     def findings(self) -> list[Finding]:
         """What is wrong, the worst first; without what the program silences by `# tapeflow: ok`."""
         found = [*self._nones.findings(), *self._found, *self._resets()]
-        ascended = [list(place) for place, course in self._values.courses.items() if course.ascends]
+        ascending = {place for place, course in self._values.courses.items() if course.ascends}
+        ascended = [list(place) for place in ascending | self._applied.ascending]
         found = [f for f in found if f.kind != "wrong-sign" or f.evidence.get("asked_at") not in ascended]
         reset = any(f.kind == "weights-changed" for f in found)
         for course in self._values.courses.values():
@@ -558,7 +559,8 @@ def _after_explosion(finding: Finding) -> Finding:
 # A finding of the first kinds explains one of the second kinds: at the same line, or anywhere.
 _EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}, "logits-mismatch": {"activation-mismatch"}}
 _EXPLAINED = {
-    "applied-to-wrong": {"wrong-sign", "never-applied"}, "softmax-axis": {"activation-mismatch", "zero-gradient"},
+    "applied-to-wrong": {"wrong-sign", "never-applied", "learning-rate-too-high"},
+    "accumulated-gradients": {"learning-rate-too-high"}, "softmax-axis": {"activation-mismatch", "zero-gradient"},
     "integer-division": {"zero-gradient"},
 }  # fmt: skip
 

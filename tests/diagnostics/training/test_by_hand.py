@@ -41,3 +41,18 @@ def test_decay_and_noise_by_hand_are_none():
 
 def test_steps_by_hand_alone_are_none():
     assert "applied-twice" not in kinds(lambda optimizer, g, w: w.assign_sub(0.01 * g))
+
+
+@pytest.mark.parametrize("rate", [0.01, None])
+def test_a_scalar_that_moves_with_its_gradient_is_stepped_twice(rate):
+    w = tf.Variable(1.0)
+    tf.install_as_tensorflow()
+    optimizer = tf.keras.optimizers.SGD(0.05)
+    with tf.debugging.Doctor() as doctor:
+        for step in range(8):
+            with tf.GradientTape() as tape:
+                loss = (3.0 * w - 1.0) ** 2
+            g = tape.gradient(loss, w)
+            optimizer.apply_gradients([(g, w)])
+            w.assign_sub(0.01 * tf.sign(g) * (step % 3 + 1) if rate is None else rate * g)
+    assert ("applied-twice" in {f.kind for f in doctor.findings}) == (rate is not None)

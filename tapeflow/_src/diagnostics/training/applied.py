@@ -50,6 +50,7 @@ class AppliedGradients:
         self._applies = 0
         self._sum_place: tuple[str, int] | None = None
         self.ever_applied: set[int] = set()
+        self.ascending: set[tuple[str, int]] = set()  # lines of gradient whose results are applied with a minus
         self.applied_step: dict[int, int] = {}  # by variable: the number of the step after which it was changed last
         self._asked: dict[int, tuple[Any, tuple[str, int]]] = {}
         self._left_out: dict[int, tuple[Any, tuple[str, int]]] = {}  # trainable and used, but not asked for
@@ -149,6 +150,8 @@ class AppliedGradients:
             own = self._source_by_gradient.get(id(gradient))
             if own is not None and own is not variable:
                 self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
+            if own is None and _is_opposite(gradient, self._by_hand.gradient_of(variable)):
+                self.ascending.add(self._asked[id(variable)][1])
             key = (id(gradient), id(variable))
             same = self._last_optimizer.get(id(variable), optimizer) is optimizer
             is_same = own is not None and self._applied.get(key) == self.steps
@@ -295,7 +298,8 @@ class AppliedGradients:
                 )
             )  # fmt: skip
         found += self._made_anew()
-        left = [about for v, about in self._asked.items() if v not in self.ever_applied]
+        trained = self.ever_applied | self._assignments.changed_in_steps
+        left = [about for v, about in self._asked.items() if v not in trained]
         if self._applies >= 2 and left and len(left) < len(self._asked):
             places = {place for _, place in left}
             applied_places = {self._asked[v][1] for v in self.ever_applied if v in self._asked}
@@ -346,11 +350,16 @@ def _factor(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float | None:
     return inner / square
 
 
-def _is_alike(a: Any, b: Any) -> bool:
-    """Whether a gradient is another one, clipped or scaled."""
+def _is_alike(a: Any, b: Any, sign: int = 1) -> bool:
+    """Whether a gradient is another one, clipped or scaled, with a sign."""
     if hasattr(a, "indices") or hasattr(b, "indices") or _core.is_symbolic(a) or _core.is_symbolic(b):
         return False
-    return _factor(np.asarray(a.numpy(), np.float64), np.asarray(b.numpy())) is not None
+    return _factor(sign * np.asarray(a.numpy(), np.float64), np.asarray(b.numpy())) is not None
+
+
+def _is_opposite(a: Any, b: Any) -> bool:
+    """Whether a gradient is another one, if that is known, with a minus."""
+    return b is not None and _is_alike(a, b, -1)
 
 
 def made_in_text(place: tuple[str, int], kind: str) -> int | None:

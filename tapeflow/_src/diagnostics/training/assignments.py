@@ -21,6 +21,7 @@ class Assignments:
 
     def __init__(self) -> None:
         self.changed: set[int] = set()  # variables, by id, that anything changed after they were made
+        self.changed_in_steps: set[int] = set()  # those that the program itself changed after its first step
         self.inside_optimizer = False
         self.listening = True  # not while the doctor works
         self.on_change: Callable[[Any, tuple[Any, int]], None] | None = None  # called before a change by the program
@@ -52,6 +53,8 @@ class Assignments:
         if key not in self._names:
             self._names[key] = variable
             self.changed.add(key)
+        if self._step:
+            self.changed_in_steps.add(key)
         place = self._raw_places[key] = _core.current_line()
         if self.on_change is not None:
             self.on_change(variable, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ _STEPS = 12
 _FEWEST = 3
 _MOST_ELEMENTS = 1_000_000
 _ALIGNED = 1 - 1e-6  # the cosine of what is the same direction but for rounding
+_SAME_RATE = 1e-3  # how far the rates of two steps of a scalar may be apart
 
 
 class ChangesByHand:
@@ -31,6 +33,7 @@ class ChangesByHand:
         self._along: dict[int, tuple[Any, Any]] = {}  # changed along the gradient in this step, and where
         self._applied: dict[int, Any] = {}  # by optimizers, in this step, and where
         self._counts: dict[Any, int] = {}  # by the code and instruction of the change
+        self._last_scalars: dict[int, tuple[float, float]] = {}  # by variable: its last gradient and change
 
     def see_step(self, pairs: list[tuple[Any, Any]], variables: list[Any]) -> bool:
         """A call of gradient gave these pairs of source and gradient. Whether changes of this step are looked at."""
@@ -51,6 +54,10 @@ class ChangesByHand:
         self._settle(key)
         self._open[key] = (variable, np.array(variable.numpy()).reshape(-1), place)
 
+    def gradient_of(self, variable: Any) -> Any:
+        """The gradient that the step gave for a variable; None after the first steps."""
+        return self._gradients.get(id(variable))
+
     def see_apply(self, variable: Any) -> None:
         """An optimizer is about to change a variable."""
         self._settle(id(variable))
@@ -64,8 +71,18 @@ class ChangesByHand:
         moved = np.asarray(variable.numpy()).reshape(-1) - before
         gradient = np.asarray(self._gradients[key].numpy()).reshape(-1)
         size = norm(moved) * norm(gradient) if moved.shape == gradient.shape else 0.0
-        if size > 0 and moved.size > 1 and dot(moved, gradient) < -_ALIGNED * size:
+        if size == 0 or dot(moved, gradient) > -_ALIGNED * size:
+            return
+        if moved.size > 1 or self._has_a_rate(key, float(gradient[0]), float(moved[0])):
             self._along[key] = (variable, place)
+
+    def _has_a_rate(self, key: int, gradient: float, moved: float) -> bool:
+        """Whether the changes of a scalar, which has no direction, go with its gradient from one step to the next."""
+        before, change = self._last_scalars.get(key, (gradient, 0.0))
+        self._last_scalars[key] = (gradient, moved)
+        if math.isclose(before, gradient, rel_tol=10 * _SAME_RATE):
+            return False
+        return math.isclose(moved * before, change * gradient, rel_tol=_SAME_RATE)
 
     def end_step(self) -> None:
         """Counts the variables that were moved along their gradient, by hand and by an optimizer."""

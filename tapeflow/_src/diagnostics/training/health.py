@@ -203,9 +203,9 @@ class Course:
 
     @property
     def ascends(self) -> bool:
-        """Whether the variables are always moved along the gradient: the target is to be large."""
-        moved = [v for v in self.variables.values() if v.uphill + v.downhill]
-        return bool(moved) and not any(v.downhill for v in moved)
+        """Whether the variables are moved along the gradient: the target is to be large. Momentum may overshoot."""
+        up, down = (sum(getattr(v, way) for v in self.variables.values()) for way in ("uphill", "downhill"))
+        return bool(up > 2 * down)
 
     def _uphill(self) -> Iterator[Finding]:
         """An error grows because the variables are moved along its gradient."""
@@ -397,7 +397,7 @@ class Course:
         return bool(self.losses) and max(map(abs, self.losses[-steps:])) <= 1e-6 * first
 
     def _zeros(self) -> Iterator[Finding]:
-        zero = [v for v in self.variables.values() if not v.sparse and v.calls >= 3 and v.zero_steps == v.calls]
+        zero = [v for v in self.variables.values() if v.steps >= 3 and v.zero_steps == v.steps]
         dead = [v for v in zero if v.activation is not None and "relu" in v.activation[0]]
         fires = not any(v.silent_units == 1.0 for v in dead)
         if zero and fires and self._is_solved(len(self.losses)):  # a margin that all examples keep, or a factor of zero
@@ -424,7 +424,7 @@ class Course:
         silent = since > 0 or share < 1 or v.silent_units in (None, 1.0)
         behind = v.activation if silent and v.activation and "relu" in v.activation[0] else None
         place = (v.activation_place if behind else v.place) or self.place
-        when = f"all steps since step {since}" if since else "its only step" if v.calls == 1 else f"all {v.calls} steps"
+        when = f"all steps since step {since}" if since else "its only step" if v.steps == 1 else f"all {v.steps} steps"
         what = f"the units of {behind[0]} behind it never fire" if behind else "as if the loss did not depend on it"
         return Finding(
             "dead-units" if behind else "zero-gradient",
@@ -432,7 +432,7 @@ class Course:
             f"{share:.0%} of the gradient of {v.name} was exactly zero in {when}: {what}",
             *place,
             variable=v.name,
-            evidence={"share": share, "steps": v.calls, "first_bad_step": since},
+            evidence={"share": share, "steps": v.steps, "first_bad_step": since},
             remedy="Use a smaller learning rate, He initialisation and no large negative bias, or tf.nn.leaky_relu."
             if behind
             else "Look for a factor of zero, a clip that is always active, or a mask that hides everything.",
@@ -442,7 +442,7 @@ class Course:
     def _may_cancel(self, v: VariableHealth) -> bool:
         """Whether a zero may be a sum: of a variable that is used twice, or is added to what gets gradients."""
         layer = v.name.rpartition("/")[0] if len(v.shape) <= 1 else ""
-        others = [o for o in self.variables.values() if o is not v and o.zero_steps < o.calls]
+        others = [o for o in self.variables.values() if o is not v and o.zero_steps < o.steps]
         beside = any(layer and o.name.rpartition("/")[0] == layer for o in others)
         return not v.used_once or beside or any(o.index in v.added_to for o in others)
 

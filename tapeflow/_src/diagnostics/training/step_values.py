@@ -30,12 +30,15 @@ _MOST_STEPS = 2000
 
 
 class Row(NamedTuple):
-    """A variable in one step: its gradient and its value. Of gradients of rows alone (`sparse`) the value is seen."""
+    """A variable in one step: its gradient and its value. Of gradients of rows alone (`sparse`) the value is seen, and
+    whether the rows are zero.
+    """
 
     source: Any
     gradient: np.ndarray[Any, Any] | None
     value: np.ndarray[Any, Any] | None
     sparse: bool
+    rows_are_zero: bool = False
 
 
 class GraphStep(NamedTuple):
@@ -105,7 +108,8 @@ class StepValues:
         elif course.learning_rate is not None:
             course.last_rate = rate_now(self._applied.optimizer_of([variable_behind(row.source) for row in rows]))
         total = 0.0
-        for source, gradient, value, sparse in rows:
+        for row in rows:
+            source, gradient, value, sparse, _ = row
             variable = variable_behind(source)
             health = course.variables.get(id(variable))
             if health is None:
@@ -117,11 +121,11 @@ class StepValues:
                     _look_at_uses(tape, flow, health, variable, lines)
             health.sparse = health.sparse or sparse
             if sparse and value is not None:
-                health.see_value(value)
+                health.see_rows(row.rows_are_zero, value)
             if gradient is None or value is None:
                 continue
             health.see(gradient, value)
-            if flow is not None and not health.added_to and health.zero_steps == health.calls:
+            if flow is not None and not health.added_to and health.zero_steps == health.steps:
                 health.added_to = _added_to(flow, health.index)
             total += health.norms[-1] ** 2 * gradient.size
         if all(row.value is None and not row.sparse for row in rows):  # a step that is not finite
@@ -134,7 +138,8 @@ class StepValues:
 
 def _row(source: Any, gradient: Any, finite: bool) -> Row:
     if hasattr(gradient, "indices"):
-        return Row(source, None, np.asarray(variable_behind(source).numpy()), True)
+        zero = finite and not np.any(gradient.values.numpy())
+        return Row(source, None, np.asarray(variable_behind(source).numpy()), True, zero)
     if not finite:
         return Row(source, None, None, False)
     return Row(source, np.asarray(gradient.numpy()), np.asarray(variable_behind(source).numpy()), False)

@@ -27,6 +27,7 @@ class VariableHealth:
         self.zeros = 0.0  # share of exact zeros in the last gradient
         self.sparse = False
         self.values_seen = self.values_changed = 0  # of a variable whose gradients have rows alone
+        self.row_steps = 0  # those whose gradient had rows alone
         self.never_zero: np.ndarray[Any, Any] | None = None  # per unit, whether its gradient was ever not zero
         self.equal_units = 0  # in how many steps all units had the same weights and the same gradient
         self.zero_run = 0  # how many of the last steps had a gradient of zeros alone
@@ -64,8 +65,15 @@ class VariableHealth:
         """The line of the activation behind it; of a Keras layer, the line that made the layer."""
         return (self.activation and self.activation[1:]) or self.layer_place or self.made
 
-    def see_value(self, value: np.ndarray[Any, Any]) -> None:
+    @property
+    def steps(self) -> int:
+        """All that were looked at."""
+        return self.calls + self.row_steps
+
+    def see_rows(self, are_zero: bool, value: np.ndarray[Any, Any]) -> None:
         """One more step with a gradient of rows alone."""
+        self.row_steps += 1
+        self.zero_steps += are_zero
         if value.size > _COPIED_ELEMENTS or self.values_seen >= _CLOSELY:
             return
         self.values_seen += 1
@@ -152,7 +160,7 @@ class VariableHealth:
             "layer": self.name.rpartition("/")[0] or None,
             "file": self.place[0] if self.place else None,
             "line": self.place[1] if self.place else None,
-            "steps": self.calls,
+            "steps": self.steps,
             "grad_norms": _thinned(self.norms),
             "update_ratios": _thinned(self.update_ratios),
             "zeros": self.zeros,
