@@ -94,11 +94,10 @@ PyObject* param_of(const Node& node, const Param& p) {
 // Appends the parameters of a node. Those of a deferred rule are its plan, and then what its operation has.
 void append_params(Ref& params, const Node& node) {
   const DeferredRule* rule = deferred_rule_of(*node.op, node.params);
-  if (!rule || is_control_op(*rule->op)) {  // the graphs of a branch or loop are those of the node itself
-    for (int i = 0; i < int(node.params.size()); ++i) append(params, param_of(node, node.params.at(i)));
-    return;
-  }
-  append(params, param_of(node, node.params.at(0)));
+  bool nested = rule && !is_control_op(*rule->op);  // the graphs of a branch or loop are those of the node itself
+  Params own = nested ? node.params.first(1) : node.params;
+  for (int i = 0; i < int(own.size()); ++i) append(params, param_of(node, own.at(i)));
+  if (!nested) return;
   Node inner = node;
   inner.op = rule->op;
   inner.params = node.params.without_first();
