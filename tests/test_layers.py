@@ -32,6 +32,7 @@ PYTHON_LAYERS = [
     {"ops", "collectives"},
     {"io"},
     {"numpy"},
+    {"variable_slices"},
     {"variables"},
     {"random_generator"},
     {"diagnostics"},

@@ -24,6 +24,7 @@ from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Tensor, add_array_behaviour, element_repr
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.trackable import Trackable
+from tapeflow._src.variable_slices import SliceAssignment
 
 
 class _Creators(local):
@@ -490,7 +491,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     def __getitem__(self, key: Any) -> Any:
         tensor = super().__getitem__(key)
-        tensor.assign = _SliceAssignment(self, key)
+        tensor.assign = SliceAssignment(self, key)
         return tensor
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -558,45 +559,6 @@ _SCATTER_BY_FUNCTION = {
     np.minimum.at: primitives.TensorScatterMin,
     None: primitives.TensorScatterUpdate,
 }
-
-
-class _SliceAssignment:
-    """`v[key].assign(value)`: writes into a part of a variable."""
-
-    __slots__ = ("_key", "_variable")
-
-    def __init__(self, variable: Variable, key: Any) -> None:
-        self._variable, self._key = variable, key
-
-    def __call__(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Variable:
-        variable = self._variable
-        if not _core.is_tracing():
-            return variable._assign_slice(self._key, value)
-        parts, are_slices = _key_parts(self._key)
-        result: Variable = variable._update_later(assign_slice, parts, are_slices, value)
-        return result
-
-
-def assign_slice(variable: Variable, parts: list[Any], are_slices: list[bool], value: Any) -> None:
-    """Writes into the part of a variable that an index expression names; see `key_from`."""
-    variable._assign_slice(key_from(parts, are_slices), value)
-
-
-def _key_parts(key: Any) -> tuple[list[Any], list[Any]]:
-    """The numbers and tensors of an index expression, and for each part of it whether it was a slice."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    parts: list[Any] = []
-    for item in items:
-        parts += [item.start, item.stop, item.step] if isinstance(item, slice) else [item]
-    return parts, [isinstance(item, slice) for item in items]
-
-
-def key_from(parts: list[Any], are_slices: list[bool]) -> tuple[Any, ...]:
-    """The index expression of these numbers and tensors."""
-    rest = iter(parts)
-    return tuple([slice(next(rest), next(rest), next(rest)) if is_slice else next(rest) for is_slice in are_slices])
 
 
 def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorShape) -> Variable:

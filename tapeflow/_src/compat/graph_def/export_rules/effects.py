@@ -20,7 +20,7 @@ from tapeflow._src.ops.arrays.shaping import rank
 from tapeflow._src.ops.effects import assertions, printing
 from tapeflow._src.ops.ragged import rows
 from tapeflow._src.types.errors import UnimplementedError
-from tapeflow._src.variables import assign_slice, key_from
+from tapeflow._src.variable_slices import assign_slice, key_from
 
 Holds = Callable[..., Any]
 
