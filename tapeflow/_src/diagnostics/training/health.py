@@ -154,16 +154,16 @@ class Course:
         ratios = sorted(v.first_ratio for v in kernels)
         if not finite or len(finite) > 2 or not kernels or ratios[len(ratios) // 2] < 1e3:
             return []
-        again = any(not v.used_once and len(set(v.shape)) == 1 for v in kernels)  # by a network that goes through time
-        ratio, deep = ratios[len(ratios) // 2], len(kernels) >= 4 or again
+        recurrent = [v for v in kernels if not v.used_once and len(set(v.shape)) == 1]  # a network through time
+        ratio, deep, v = ratios[len(ratios) // 2], len(kernels) >= 4 or bool(recurrent), [*recurrent, *kernels][0]
         return [
             Finding(
                 "exploding-gradients" if deep else "learning-rate-too-high",
                 "severe",
                 f"the first gradients are {ratio:.1e} times as large as the weights (the loss is {finite[0]:.4g}), and "
                 f"after step {len(finite) - 1} the loss is not finite",
-                *((kernels[0].activation_place or self.place) if deep else self._where()),
-                variable=kernels[0].name,
+                *((v.activation_place or self.place) if deep else self._where()),
+                variable=v.name,
                 evidence={"gradient_by_weight": ratio, "first": finite[0], "first_bad_step": len(finite)},
                 remedy="Use smaller initial weights (Glorot or He), normalise the data, clip the gradients "
                 "(clipnorm=1.0), or lower the learning rate.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -31,6 +32,15 @@ class _Shuffle(NamedTuple):
 
     line: int
     token: str
+
+
+class _OwnAttributes(ast.NodeTransformer):
+    """Reads the attributes of an object inside its methods, `self.x`, as names."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+        return ast.copy_location(ast.Attribute(self.visit(node.value), node.attr, node.ctx), node)
 
 
 class _Generators:
@@ -75,6 +85,7 @@ class _Generators:
 
 def findings(tree: ast.AST, file: str, held: dict[str, Held]) -> Iterator[Finding]:
     """Looks at one program; `held` has the values that its names had in training steps."""
+    tree = _OwnAttributes().visit(copy.deepcopy(tree))
     shuffles = _shuffles(tree)
     reported = set()
     for name, other in _pairs(tree, set(shuffles)):
