@@ -20,6 +20,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.optional import Optional
+from tapeflow._src.data.pipes.ordering import Taken
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe, chain_too_long
 from tapeflow._src.data.pipes.sources import Generated
 from tapeflow._src.data.pipes.structure import Leaves, packer
@@ -50,6 +51,11 @@ class Cursor:
         self._finished = False
         self._again: Cursor | None = None
         self._lock = RLock()  # several threads may share an iterator: each element goes to one of them
+
+    @property
+    def source(self) -> Pipe:
+        """The pipe that elements come from; behind `take`, the one that they are taken from."""
+        return self._pipe.inputs[0] if isinstance(self._pipe, Taken) else self._pipe
 
     @property
     def is_random(self) -> bool:

@@ -18,6 +18,7 @@ class _Begun:
     def __init__(self) -> None:
         self.times = 0  # in a row, that one element was taken for one step
         self.dataset: Any = None
+        self.pipe: Any = None  # what gives the batches; behind `take(1)`, what that takes from
         self.cursor: Any = None  # of the last iteration
         self.step = 0  # when it began
 
@@ -30,14 +31,17 @@ class FirstBatches:
 
     def see(self, dataset: Any, cursor: Any, step: int) -> None:
         """An iteration is about to begin, after so many steps."""
-        key = (*_core.current_line(), id(dataset))
+        pipe = cursor.source
+        key = (*_core.current_line(), id(pipe))
         if key not in self._begun and len(self._begun) >= _MOST_PLACES:
             return
         begun = self._begun.setdefault(key, _Begun())
         if begun.cursor is not None:
             again = step == begun.step + 1 and begun.cursor.drawn == 1 and not begun.cursor.is_random
+            is_meant = dataset is begun.dataset and int(dataset.cardinality()) == 1  # take(1), before the loop
+            again = again and not is_meant
             begun.times = begun.times + 1 if again else 0
-        begun.dataset, begun.cursor, begun.step = dataset, cursor, step
+        begun.dataset, begun.pipe, begun.cursor, begun.step = dataset, pipe, cursor, step
 
     def findings(self) -> list[Finding]:
         """One for each line; datasets of one batch alone are meant to be so."""
@@ -53,5 +57,5 @@ class FirstBatches:
                 confidence=0.9,
             )
             for key, begun in repeated
-            if int(begun.dataset.cardinality()) != 1
+            if int(begun.pipe.count()) != 1
         ]
