@@ -42,7 +42,6 @@ from tapeflow._src.diagnostics.training.session_runs import SessionRuns
 from tapeflow._src.diagnostics.training.step_values import StepValues
 from tapeflow._src.diagnostics.variable_names import variable_behind
 from tapeflow._src.namespace import public
-from tapeflow._src.types import nest
 from tapeflow._src.types.library_folders import is_library
 
 _ANALYSED_CALLS = 3  # of gradient, at each line: later ones have the same structure
@@ -408,7 +407,7 @@ class Doctor:
         sampled = self._full or self._calls < _ANALYSED_CALLS or self._has_time()
         self._calls += 1
         values = self._sessions.run(session, fetches, compute) if sampled else compute(fetches)
-        fetched = [v for v in nest.flatten(values) if v is not None]
+        fetched = [v for v in _fetched(values) if v is not None]
         self._guard(self._nans.see_values, fetched, self._sessions.gradients if sampled else [])
         return values
 
@@ -544,6 +543,14 @@ class Doctor:
     def __repr__(self) -> str:
         calls = counted(self._calls, "gradient call")
         return f"<tf.debugging.Doctor: {self.verdict}, {counted(len(self.findings), 'finding')}, {calls}>"
+
+
+def _fetched(values: Any) -> list[Any]:
+    """The values of a run in any structure; the keys of dictionaries need no order, as those of hooks have none."""
+    if isinstance(values, dict | list | tuple):
+        children = values.values() if isinstance(values, dict) else values
+        return [leaf for child in children for leaf in _fetched(child)]
+    return [values]
 
 
 def _left_out(finding: Finding) -> Finding:

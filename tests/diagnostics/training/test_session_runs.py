@@ -48,3 +48,20 @@ def test_a_run_without_the_training_step_is_no_step():
             session.run(v1.global_variables_initializer())
             session.run(loss)
     assert doctor.report()["courses"] == []
+
+
+def test_runs_with_hooks_are_watched():
+    """Hooks fetch by themselves: the structure of a run has hooks and names as its keys."""
+
+    class Reads(v1.train.SessionRunHook):
+        def before_run(self, run_context):
+            return v1.train.SessionRunArgs(loss)
+
+    with tf.Graph().as_default(), tf.debugging.Doctor() as doctor:
+        w = v1.get_variable("w", [2], initializer=v1.ones_initializer())
+        loss = tf.reduce_sum(tf.square(w))
+        step = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with v1.train.MonitoredSession(hooks=[Reads()]) as session:
+            for _ in range(4):
+                session.run(step)
+    assert doctor.verdict == "healthy"
