@@ -48,6 +48,7 @@ class AppliedGradients:
             tuple[float | None, float | None]
         ] = []  # of what is applied, to the sums of all and new ones
         self._applies = 0
+        self._applies_others = False  # than what tapes gave: sums, or clipped gradients
         self._sum_place: tuple[str, int] | None = None
         self.ever_applied: set[int] = set()
         self.ascending: set[tuple[str, int]] = set()  # lines of gradient whose results are applied with a minus
@@ -74,7 +75,7 @@ class AppliedGradients:
         for (source, gradient), variable in zip(pairs, variables):
             self._source_by_gradient[id(gradient)] = variable
             self._asked[id(variable)] = (source, place)
-        if self.steps <= _SUMMED_STEPS:
+        if self.steps <= (_SUMMED_STEPS if self._applies_others else _KEPT_STEPS):
             self._add_up(pairs, variables)
         if len(self._alive) > _KEPT_STEPS:
             for gradient in self._alive.pop(0):
@@ -269,6 +270,7 @@ class AppliedGradients:
             before = self._sums_before.get(key)
             self._sums_before[key] = total
             if id(gradient) not in self._source_by_gradient:
+                self._applies_others = True
                 array = np.asarray(gradient.numpy(), np.float64)
                 recent = None if before is None or before.shape != total.shape else _factor(array, total - before)
                 self._factors.append((_factor(array, total), recent))
