@@ -30,6 +30,10 @@ class CutSearch:
         self._flow, self._goal = flow, known(goal)
         self._through = _straight_through(flow)
         self._upstream = _reaching(flow, self._goal, self._through)
+        stopped = {step.order for step in flow.steps if step.short_name == "stop_gradient"}
+        self._open = _reaching(
+            flow, self._goal, self._through | stopped
+        )  # what a stop_gradient follows is meant to end
         # Uses of variables before the tape began to watch them.
         self._before = {step.outputs[0]: step.inputs[0] for step in flow.steps if step.event == "watch"}
 
@@ -41,7 +45,7 @@ class CutSearch:
             return []
         if known(start) in self._before:
             whole |= flow.reached(self._before[known(start)])
-        edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks in _CUTS and e.output in self._upstream]
+        edges = [e for v in whole for e in flow.edges.get(v, ()) if e.breaks in _CUTS and self._counts(e)]
         has_sure = any(e.breaks in ("numpy", "number") and not flow.is_guess(e) for e in edges)
         found: dict[tuple[str, str, int], Cut] = {}
         seen: set[tuple[int, str | None]] = set()  # values that left for Python may have come back at many places
@@ -51,12 +55,17 @@ class CutSearch:
                 continue
             if left:
                 seen.add((order, edge.breaks))
-            if edge.breaks == "assign" and not _is_read_after(flow, edge, self._upstream):
+            if edge.breaks == "assign" and not _is_read_after(flow, edge, self._open):
                 continue
             cut = _cut(flow, edge)
             if cut is not None:
                 found.setdefault((cut.cause, cut.file, cut.line), cut)
         return list(found.values())
+
+    def _counts(self, edge: Edge) -> bool:
+        """Whether the target moves with the value behind a break, along paths that nobody ends on purpose."""
+        deliberate = edge.breaks == "paused" or edge.step.short_name == "stop_gradient"
+        return edge.output in (self._upstream if deliberate else self._open)
 
 
 def _reaching(flow: Flow, goal: int, but: set[int]) -> set[int]:
