@@ -227,7 +227,8 @@ bool dict_matches(const Graph& graph, const Pattern& p, PyObject* dict, Inputs& 
   }
   return true;
 }
-bool composite_matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
+// Out of line: calls with plain tensors keep few registers.
+[[gnu::noinline]] bool composite_matches(const Graph& graph, const Pattern& p, PyObject* o, Inputs& in) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(o)) != p.value.get()) return false;
   Ref parts = checked(PyObject_GetAttr(o, p.handle.get()));
   return PyTuple_CheckExact(parts.get()) &&
