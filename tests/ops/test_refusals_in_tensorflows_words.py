@@ -87,3 +87,8 @@ def test_scalar_labels_when_the_graph_runs():
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, [[7.0, 8.0]])
         with pytest.raises(tf.errors.InvalidArgumentError, match="labels must be 1-D"):
             session.run(loss, {labels: 0})
+
+
+def test_scalar_labels_of_dense_cross_entropy_name_its_own_function():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"^(?!sparse).*must be broadcastable.*labels_size=\[\]"):
+        tf.nn.softmax_cross_entropy_with_logits(labels=1.0, logits=[[1.0, 2.0], [3.0, 4.0]])

@@ -529,10 +529,6 @@ const Op& cross_entropy_op = define(Op{
     .infer =
         [](Call& call) {
           const Tensor &logits = call.in[0], &labels = call.in[1];
-          if (labels.rank() == 0 && logits.rank() > 1)
-            fail(ErrorKind::invalid_argument,
-                 "sparse_softmax_cross_entropy_with_logits: labels must be 1-D, but got shape []; logits have ",
-                 logits.shape());
           if (logits.rank() < 1 || !(logits.shape() == labels.shape()))
             fail(ErrorKind::invalid_argument,
                  "softmax_cross_entropy_with_logits: logits and labels must be broadcastable: logits_size=",
