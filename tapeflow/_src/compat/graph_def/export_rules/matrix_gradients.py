@@ -211,14 +211,18 @@ def _moved(x: Any, axis: int, up: bool) -> Any:
     return pad(x, margins)[tuple(places)]
 
 
+def _scan_arguments(rule: Rule, what: str) -> tuple[int, int, bool, bool]:
+    """The rank, the axis, and whether a scan is exclusive and goes backwards."""
+    rank = rule.x[0].shape.rank
+    if rank is None:
+        raise rule.outer.unsupported(f"the gradient of {what} of unknown rank")
+    return rank, (rule.node.param(0) or 0) % rank, bool(rule.node.param(1)), bool(rule.node.param(2))
+
+
 @formula("Cumprod")
 def _running_product(rule: Rule) -> list[Any]:
     """What stands before an element, times a recurrence from the far end: no division, so that zeros do no harm."""
-    rank = rule.x[0].shape.rank
-    if rank is None:
-        raise rule.outer.unsupported("the gradient of a running product of unknown rank")
-    axis = (rule.node.param(0) or 0) % rank
-    exclusive, reverse = bool(rule.node.param(1)), bool(rule.node.param(2))
+    _, axis, exclusive, reverse = _scan_arguments(rule, "a running product")
 
     def run(x: Any, dy: Any) -> Any:
         x = primitives.Conj(x) if x.dtype.is_complex else x
@@ -234,11 +238,7 @@ def _running_product(rule: Rule) -> list[Any]:
 @formula("CumulativeLogsumexp")
 def _running_logarithm(rule: Rule) -> list[Any]:
     """dx[i] = exp(x[i] - y[i]) r[i], where r[i] = dy[i] + exp(y[i] - y[i+1]) r[i+1]: all exponents are at most 0."""
-    rank = rule.x[0].shape.rank
-    if rank is None:
-        raise rule.outer.unsupported("the gradient of a running sum of exponents of unknown rank")
-    axis = (rule.node.param(0) or 0) % rank
-    exclusive, reverse = bool(rule.node.param(1)), bool(rule.node.param(2))
+    rank, axis, exclusive, reverse = _scan_arguments(rule, "a running sum of exponents")
 
     def neighbour(x: Any) -> Any:
         """What comes after each element; the last one itself."""
