@@ -1,6 +1,8 @@
 """`run_metadata`: the times of the operations, the cost model, the graph; and the trace made of them."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -78,3 +80,16 @@ def test_timeline_shows_operations_and_what_flows_between_them():
     most = timeline.analyze_step_stats().allocator_maximums["cpu"]
     assert most.num_bytes >= 12
     assert "wave" in most.tensors
+
+
+def test_a_session_without_a_report_needs_no_messages():
+    program = """
+import sys
+import tapeflow.compat.v1 as tf
+with tf.Graph().as_default(), tf.Session() as session:
+    x = tf.placeholder(tf.float32)
+    assert session.run(x * 2.0, {x: 3.0}) == 6.0
+print("google.protobuf" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout == "False\n", run.stderr

@@ -9,8 +9,6 @@ from tapeflow._src.io.protos import messages
 from tapeflow._src.types.device_names import device_name
 from tapeflow._src.types.device_spec import DeviceSpec
 
-_NODE_STATS = messages.message_class("NodeExecStats")
-
 
 def is_traced(options: Any) -> bool:
     """Whether a run has to report the times of its operations."""
@@ -67,7 +65,7 @@ def _device_of(event: Event | None) -> str:
 def _node_stats(event: Event) -> Any:
     operation, begin, end, values = event
     took = end - begin
-    stats = _NODE_STATS(
+    stats = messages.NodeExecStats(
         node_name=operation.name,
         timeline_label=f"{operation.name} = {operation.type}({', '.join(x.name for x in operation.inputs)})",
         all_start_micros=begin // 1000,
