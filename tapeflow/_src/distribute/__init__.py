@@ -50,11 +50,14 @@ public_later(
     "distribute.InputReplicationMode",
 )
 public_later(
-    "tapeflow._src.distribute.options",
+    "tapeflow._src.distribute.cross_device",
     "distribute.CrossDeviceOps",
     "distribute.HierarchicalCopyAllReduce",
     "distribute.NcclAllReduce",
     "distribute.ReductionToOneDevice",
+)
+public_later(
+    "tapeflow._src.distribute.options",
     "distribute.RunOptions",
     "distribute.experimental.CollectiveCommunication",
     "distribute.experimental.CollectiveHints",

@@ -41,6 +41,11 @@ def processors(who: str, devices: Any) -> list[Processor]:
     return [Processor(name, number) for name, number in zip(names, numbers)]
 
 
+def whole_name(who: str, device: Any) -> str:
+    """A device of this process with all parts of its name, whether it exists or not."""
+    return _whole_spec(who, device).to_string()
+
+
 def _whole_spec(who: str, device: Any) -> DeviceSpec:
     """A device of this process with all parts of its name."""
     here = DeviceSpec.from_string(device_name(0))

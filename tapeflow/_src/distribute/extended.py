@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from tapeflow._src import primitives
-from tapeflow._src.config import device
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.distribute.context import (
     ReduceOp,
@@ -18,6 +16,7 @@ from tapeflow._src.distribute.context import (
     is_default,
     updating,
 )
+from tapeflow._src.distribute.cross_device import is_reduced_by, on_devices
 from tapeflow._src.distribute.multi_step import MultiStepContext, run_steps
 from tapeflow._src.distribute.values import DistributedValues, DistributedVariable, Mirrored, regroup, select
 from tapeflow._src.namespace import public
@@ -101,23 +100,35 @@ class StrategyExtended:
             return value
         if self._strategy._replicas_here == 1:  # one message for all of a structure
             reduced = self._strategy._reduce(operation, value, options)
-            return nest.map_structure(lambda leaf: _on_devices(leaf, destinations), reduced)
+            return nest.map_structure(lambda leaf: on_devices(leaf, destinations), reduced)
 
         def reduce(leaf: Any) -> Any:
+            if isinstance(leaf, DistributedValues) and isinstance(destinations, DistributedValues):
+                own = self._strategy._reduction
+                if is_reduced_by(own, leaf):
+                    return own.reduce(operation, leaf, destinations, options)
             reduced = self._strategy._reduce_one(operation, leaf, options)
-            return reduced if reduced is leaf else _on_devices(reduced, destinations)
+            return reduced if reduced is leaf else on_devices(reduced, destinations)
 
         return nest.map_structure(reduce, value)
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Any, options: Any = None) -> list[Any]:
         """Like `reduce_to`, for several values at once."""
-        values = [value for value, _ in value_destination_pairs]
-        reduced = self._strategy._reduce(as_reduce_op(reduce_op), values, options)
-        return [_on_devices(value, where) for value, (_, where) in zip(reduced, value_destination_pairs)]
+        pairs, operation = list(value_destination_pairs), as_reduce_op(reduce_op)
+        own = self._strategy._reduction
+        mine = [place for place, (value, _) in enumerate(pairs) if is_reduced_by(own, value)]
+        found = dict(zip(mine, own.batch_reduce(operation, [pairs[place] for place in mine], options))) if mine else {}
+        rest = [place for place in range(len(pairs)) if place not in found]
+        reduced = self._strategy._reduce(operation, [pairs[place][0] for place in rest], options)
+        found |= {place: on_devices(value, pairs[place][1]) for place, value in zip(rest, reduced)}
+        return [found[place] for place in range(len(pairs))]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """The tensor on the devices of a variable or of another value, or on a named one."""
-        return tensor if isinstance(tensor, (int, float)) else _on_devices(tensor, destinations)
+        if isinstance(tensor, (int, float)):
+            return tensor
+        own = self._strategy._reduction
+        return own.broadcast(tensor, destinations) if is_reduced_by(own, tensor) else on_devices(tensor, destinations)
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Calls `fn` in each replica, as `Strategy.run` does."""
@@ -183,16 +194,3 @@ class StrategyExtended:
     _id_in_cluster = property(lambda self: self._strategy._group.rank)
     _num_replicas_in_sync = property(lambda self: self._strategy.num_replicas_in_sync)
     _global_batch_size = True
-
-
-def _on_devices(value: Any, destinations: Any) -> Any:
-    """A value on the devices that are meant: one for each part of a distributed value, or a named one."""
-    if isinstance(destinations, DistributedValues):
-        devices = destinations._devices
-        return value if len(devices) == 1 else Mirrored([_on_device(value, name) for name in devices])
-    return _on_device(value, destinations) if isinstance(destinations, str) else value
-
-
-def _on_device(value: Any, name: str) -> Any:
-    with device(name):
-        return nest.map_structure(primitives.Identity, value, expand_composites=True)

@@ -1,4 +1,4 @@
-"""How replicas communicate: `tf.distribute.experimental.CommunicationOptions`, `RunOptions`, and reductions."""
+"""How replicas communicate: `tf.distribute.experimental.CommunicationOptions` and `RunOptions`."""
 
 from __future__ import annotations
 
@@ -84,48 +84,3 @@ class RunOptions:
         self.experimental_enable_dynamic_batch_size = experimental_enable_dynamic_batch_size
         self.experimental_bucketizing_dynamic_shape = experimental_bucketizing_dynamic_shape
         self.experimental_xla_options = experimental_xla_options
-
-
-@public("distribute.CrossDeviceOps")
-class CrossDeviceOps:
-    """How the values of several devices of one process are added. Their sum is taken in the order of the replicas.
-
-    >>> strategy = tf.distribute.MirroredStrategy(["CPU:0"], cross_device_ops=tf.distribute.ReductionToOneDevice())
-    """
-
-
-@public("distribute.ReductionToOneDevice")
-class ReductionToOneDevice(CrossDeviceOps):
-    """Adds on one device.
-
-    >>> isinstance(tf.distribute.ReductionToOneDevice(), tf.distribute.CrossDeviceOps)
-    True
-    """
-
-    def __init__(self, reduce_to_device: Any = None, accumulation_fn: Any = None) -> None:
-        if accumulation_fn is not None:
-            raise NotImplementedError("ReductionToOneDevice: accumulation_fn is not supported; sums are built in")
-        self.reduce_to_device = reduce_to_device
-
-
-@public("distribute.HierarchicalCopyAllReduce")
-class HierarchicalCopyAllReduce(CrossDeviceOps):
-    """Adds by TensorFlow's scheme for graphics cards; the sum is the same.
-
-    >>> tf.distribute.HierarchicalCopyAllReduce(num_packs=1).num_packs
-    1
-    """
-
-    def __init__(self, num_packs: int = 1) -> None:
-        if num_packs < 0:
-            raise ValueError(f"HierarchicalCopyAllReduce requires num_packs >= 0, but {num_packs} is specified")
-        self.num_packs = num_packs
-
-
-@public("distribute.NcclAllReduce")
-class NcclAllReduce(HierarchicalCopyAllReduce):
-    """Adds by NCCL in TensorFlow; the sum is the same.
-
-    >>> tf.distribute.NcclAllReduce().num_packs
-    1
-    """

@@ -10,8 +10,9 @@ from typing import Any
 from tapeflow._src.config import logical_device_count
 from tapeflow._src.distribute.cluster import MpiClusterResolver
 from tapeflow._src.distribute.communicator import OneProcess
+from tapeflow._src.distribute.cross_device import CrossDeviceOps, adds_in_order
 from tapeflow._src.distribute.devices import processors
-from tapeflow._src.distribute.options import CommunicationOptions, CrossDeviceOps
+from tapeflow._src.distribute.options import CommunicationOptions
 from tapeflow._src.distribute.processes import world
 from tapeflow._src.distribute.strategy import Strategy
 from tapeflow._src.namespace import public
@@ -44,7 +45,7 @@ class MirroredStrategy(Strategy):
     """A strategy with one replica for each device of this process; they run one after the other.
 
     Without `devices` there is one replica for each logical processor: `tf.config.set_logical_device_configuration`
-    makes several.
+    makes several. `cross_device_ops` reduces what replicas merge; it adds in their order if none is given.
 
     >>> tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).num_replicas_in_sync
     2
@@ -58,6 +59,7 @@ class MirroredStrategy(Strategy):
                 f"MirroredStrategy: cross_device_ops must be a tf.distribute.CrossDeviceOps; got {cross_device_ops!r}"
             )
         self._begin(processors("MirroredStrategy", _device_names(devices)), OneProcess(), None)
+        self._reduction = None if adds_in_order(cross_device_ops) else cross_device_ops
 
 
 @public("distribute.experimental.CentralStorageStrategy", "compat.v1.distribute.experimental.CentralStorageStrategy")

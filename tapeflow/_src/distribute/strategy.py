@@ -21,6 +21,7 @@ from tapeflow._src.distribute.context import (
     require_cross_replica_context,
     set_default,
 )
+from tapeflow._src.distribute.cross_device import added, divided, is_reduced_by
 from tapeflow._src.distribute.devices import Processor
 from tapeflow._src.distribute.extended import StrategyExtended
 from tapeflow._src.distribute.input import (
@@ -71,6 +72,7 @@ class Strategy:
         self._sum_at_once = getattr(group, "sum_at_once", None) if options is None and replicas_here == 1 else None
 
     extended = property(lambda self: self._extended, doc="What libraries ask of the strategy.")
+    _reduction: Any = None  # the `CrossDeviceOps` of a program, where its results are not those of `_reduce`
     _mirrors_variables = True  # whether variables of a strategy with one replica are mirrored ones too
     _should_use_with_coordinator = False  # no strategy here hands its steps to a coordinator of workers
     cluster_resolver = property(lambda self: None, doc="The machines: this one alone.")
@@ -169,7 +171,7 @@ class Strategy:
             parts = [tuple(x.values) if isinstance(x, DistributedValues) else (x,) for x in leaves]
         else:
             parts = [self._parts(leaf) for leaf in leaves]
-        sums = [_add([_as_value(part) for part in own]) for own in parts]
+        sums = [added([_as_value(part) for part in own]) for own in parts]
         return nest.pack_sequence_as(value, self._across_processes(operation, sums, options))
 
     def _parts(self, leaf: Any) -> tuple[Any, ...]:
@@ -193,7 +195,7 @@ class Strategy:
                 rows = collectives.all_gather(self._group, value.values)
                 sums[place] = IndexedSlices(rows, collectives.all_gather(self._group, value.indices), value.dense_shape)
         if operation is ReduceOp.MEAN and self.num_replicas_in_sync > 1:
-            return [_divided(value, self.num_replicas_in_sync) for value in sums]
+            return [divided(value, self.num_replicas_in_sync) for value in sums]
         return sums
 
     def _all_reduce(self, operation: ReduceOp, value: Any, options: Any, name: str = "all_reduce") -> Any:
@@ -210,6 +212,10 @@ class Strategy:
     def _all_reduce_here(self, operation: ReduceOp, leaves: list[Any], options: Any) -> list[Any]:
         def across(values: Any) -> list[Any]:
             def reduce(strategy: Any, *parts: Any) -> list[Any]:
+                if self._reduction is not None:
+                    pairs = [(part, part) for part in parts]
+                    reduced: list[Any] = self._extended.batch_reduce_to(operation, pairs, options)
+                    return reduced
                 reduced = list(strategy._reduce(operation, list(parts), options))
                 return [self._for_each_replica(value) for value in reduced]
 
@@ -235,6 +241,8 @@ class Strategy:
 
         def choose(strategy: Any, parts: Any) -> Any:
             first = convert_to_tensor(strategy._parts(parts)[0])
+            if is_reduced_by(self._reduction, first):
+                return self._extended.broadcast_to(first, parts)
             return self._for_each_replica(collectives.broadcast(self._group, first))
 
         if self._replicas_here == 1:
@@ -250,7 +258,7 @@ class Strategy:
         )
         return nest.map_structure(lambda leaf: self._gather(leaf, axis), value)
 
-    def _gather(self, leaf: Any, axis: int) -> Any:
+    def _gather(self, leaf: Any, axis: int, destinations: Any = None) -> Any:
         own = self.experimental_local_results(leaf)
         if any(isinstance(part, IndexedSlices) for part in own):
             raise NotImplementedError("gather does not support IndexedSlices")
@@ -260,6 +268,8 @@ class Strategy:
         rank = parts[0].shape.rank
         if rank is not None and not -rank <= axis < rank:
             raise ValueError(f"Strategy.gather: `axis` = {axis} out of range for `value` with rank {rank}")
+        if len(parts) > 1 and is_reduced_by(self._reduction, leaf):
+            return self._reduction._gather(leaf, destinations or self._local_devices[0], axis, self._options)
         here = parts[0] if len(parts) == 1 else primitives.ConcatV2(parts, axis)
         return here if self._group.size == 1 else _gather_along(self._group, here, axis)
 
@@ -285,7 +295,9 @@ class Strategy:
             def join(strategy: Any, parts: Any) -> Any:
                 sizes = [primitives.Reshape(primitives.Shape(part)[axis], [1]) for part in strategy._parts(parts)]
                 counts = _gather_along(self._group, primitives.ConcatV2(sizes, 0), 0)
-                return self._for_each_replica(strategy._gather(parts, axis)), self._for_each_replica(counts)
+                gathered = strategy._gather(parts, axis, parts)
+                whole = isinstance(gathered, DistributedValues)  # it is in all replicas already
+                return gathered if whole else self._for_each_replica(gathered), self._for_each_replica(counts)
 
             joined, counts = self._merge_call(join, (value,), {})
             number = int(get_replica_context()._replica_id)  # type: ignore[union-attr]
@@ -421,24 +433,6 @@ class DefaultStrategy(Strategy):
 
 def _as_value(leaf: Any) -> Any:
     return leaf if isinstance(leaf, IndexedSlices) else convert_to_tensor(leaf)
-
-
-def _add(values: list[Any]) -> Any:
-    """The sum of the replicas of one process, in their order."""
-    if len(values) == 1:
-        return values[0]
-    if isinstance(values[0], IndexedSlices):
-        rows = primitives.ConcatV2([v.values for v in values], 0)
-        return IndexedSlices(rows, primitives.ConcatV2([v.indices for v in values], 0), values[0].dense_shape)
-    return primitives.AddN(values)
-
-
-def _divided(value: Any, count: int) -> Any:
-    if isinstance(value, IndexedSlices):
-        return IndexedSlices(_divided(value.values, count), value.indices, value.dense_shape)
-    if value.dtype.is_integer:
-        value = cast(value, float64)
-    return primitives.RealDiv(value, primitives.Cast(float(count), value.dtype))
 
 
 def _along_axis(value: Any, axis: Any, operation: ReduceOp) -> tuple[Any, Any]:

@@ -26,7 +26,16 @@ def _merged(strategy: Any, value: Tensor, aggregation: VariableAggregation, name
     if aggregation == VariableAggregation.ONLY_FIRST_REPLICA:
         return strategy._from_first_replica(value)
     operation = ReduceOp.MEAN if aggregation == VariableAggregation.MEAN else ReduceOp.SUM
+    if strategy._reduction is not None:
+        return strategy._merge_call(_reduced, (operation, value), {})
     return strategy._all_reduce(operation, value, None, f"all_reduce of the assignment to variable {name}")
+
+
+def _reduced(strategy: Any, operation: ReduceOp, parts: Any) -> Any:
+    """What replicas assign, as one, by the strategy's `CrossDeviceOps`."""
+    if isinstance(parts, DistributedValues):
+        return strategy.extended.reduce_to(operation, parts, parts)
+    return strategy._reduce(operation, [parts], None)[0]
 
 
 def _merged_rows(strategy: Any, rows: IndexedSlices, aggregation: VariableAggregation, name: str) -> Any:
