@@ -71,6 +71,7 @@ public_later(
 )
 definitions_later("compat.v1", "tapeflow._src.compat.v1.names")
 public_later("tapeflow._src.compat.v1.sessions.coordinator", "train.Coordinator")
+public_later("tapeflow._src.compat.v1.graph.eager_switch", "enable_v2_behavior")
 public_later("tapeflow._src.compat.v1.graph.graph", "Graph")
 public_later("tapeflow._src.compat.v1.graph.operation", "Operation")
 public_later("tapeflow._src.compat.v1.graph.graph_def", "io.write_graph")

@@ -56,6 +56,20 @@ def test_imports():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_version_2_is_there_beside_version_1():
+    done = python("""
+        import tapeflow
+        tapeflow.install_as_tensorflow(v1=True)
+        import tensorflow as tf
+        import tensorflow.compat.v2 as v2
+        import tensorflow.compat.v2.nn as nn_of_v2
+        assert tf is tapeflow.compat.v1 and v2 is tapeflow and nn_of_v2 is tapeflow.nn
+        v2.enable_v2_behavior()
+        assert v2.enable_v2_behavior is tf.enable_v2_behavior and tf.executing_eagerly()
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_nothing_happens_unasked():
     done = python("""
         import sys, tapeflow

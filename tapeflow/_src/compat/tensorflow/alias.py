@@ -61,27 +61,32 @@ def offer_inner_modules(module: str) -> None:
     _inner_modules.append(module)
 
 
-def _root() -> ModuleType:
-    return installed_namespaces()[_V1] if _finder.v1 else sys.modules[_PACKAGE]
+def _root(v1: bool) -> ModuleType:
+    return installed_namespaces()[_V1] if v1 else sys.modules[_PACKAGE]
 
 
 def _find_module(fullname: str) -> ModuleType | None:
     """The module of Tapeflow that answers to TensorFlow's name, or None."""
     path = fullname[len(_ALIAS) + 1 :]
     if path == _V2 or path.startswith(f"{_V2}."):
-        path = path[len(_V2) + 1 :]
+        return _find_below(path[len(_V2) + 1 :], v1=False)
+    return _find_below(path, _finder.v1)
+
+
+def _find_below(path: str, v1: bool) -> ModuleType | None:
+    """The module at `path` below the root of TensorFlow 1 or 2, or None."""
     if not path:
-        return _root()
-    load_below(_V1 if _finder.v1 else path)
+        return _root(v1)
+    load_below(_V1 if v1 else path)
     namespaces = installed_namespaces()
-    namespace = namespaces.get(f"{_V1}.{path}") if _finder.v1 else None
+    namespace = namespaces.get(f"{_V1}.{path}") if v1 else None
     namespace = namespaces.get(path) if namespace is None else namespace
     if namespace is not None:
         return namespace
     if path.partition(".")[0] in _INNER:
         return _find_inner_module(path)
     above, _, name = path.rpartition(".")
-    parent = _find_module(f"{_ALIAS}.{above}" if above else _ALIAS)
+    parent = _find_below(above, v1)
     if parent is None:
         return None
     module = getattr(parent, name, None)
@@ -118,7 +123,7 @@ def install_as_tensorflow(v1: bool = False) -> None:
     present = sys.modules.get(_ALIAS)
     if present is None:
         _finder.v1 = v1
-    elif present is not _root():
+    elif present is not _root(_finder.v1):
         place = getattr(present, "__file__", None) or "an unknown place"
         raise ImportError(
             f"install_as_tensorflow: TensorFlow itself is imported already, from {place}, and parts of the program may "
@@ -136,6 +141,6 @@ def withdraw() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         restore_class_names()
-    if sys.modules.get(_ALIAS) is _root():
+    if sys.modules.get(_ALIAS) is _root(_finder.v1):
         for name in [name for name in sys.modules if name == _ALIAS or name.startswith(f"{_ALIAS}.")]:
             del sys.modules[name]

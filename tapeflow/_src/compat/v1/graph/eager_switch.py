@@ -76,9 +76,11 @@ def disable_v2_behavior() -> None:
     disable_control_flow_v2()
 
 
-@public("compat.v1.enable_v2_behavior")
+@public("compat.v1.enable_v2_behavior", "enable_v2_behavior")
 def enable_v2_behavior() -> None:
     """TensorFlow 2's behaviour: eager execution, shapes of numbers, results of branches in their structure.
+
+    TensorFlow 2 has it as `tf.compat.v2.enable_v2_behavior`; here `tf.compat.v2` is another name of `tf`.
 
     >>> tf.compat.v1.enable_v2_behavior()
     """
