@@ -82,7 +82,7 @@ def differentiable_call(
 
 
 def _call_in_graph(run: Callable[[list[Any]], Any], inputs: list[Any], types: Any, differentiable: bool) -> Any:
-    """A node that calls `run`, which gives one tensor for each of the promised types."""
+    """A node that calls `run`, a function of the user, which gives one tensor for each of the promised types."""
     several = isinstance(types, list | tuple)
     specs = [(as_dtype(dtype), TensorShape(None)) for dtype in (types if several else [types])]
 
@@ -90,6 +90,7 @@ def _call_in_graph(run: Callable[[list[Any]], Any], inputs: list[Any], types: An
         result = run(tensors)
         return result if several else [result]
 
+    run_flat.user_function = "EagerPyFunc" if differentiable else "PyFunc"  # type: ignore[attr-defined]
     if differentiable:
         found = differentiable_call(run_flat, inputs, specs, effect=True)
     else:

@@ -144,7 +144,9 @@ class Dataset(Transformations, CompositeTensor):
     def with_options(self, options: Options, name: str | None = None) -> Any:
         """The dataset with settings; `deterministic` says whether parallel stages keep the order of elements."""
         merged = options if self._options is None else self._options.merge(options)
-        made = self._then(ordering.Configured(self._pipe, options.deterministic))
+        made = self._then(
+            ordering.Configured(self._pipe, options.deterministic, options.experimental_external_state_policy)
+        )
         made._options = merged
         return made
 

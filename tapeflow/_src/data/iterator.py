@@ -20,6 +20,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.optional import Optional
+from tapeflow._src.data.pipes.external_state import check_external_state
 from tapeflow._src.data.pipes.ordering import Taken
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe, chain_too_long
 from tapeflow._src.data.pipes.sources import Generated
@@ -51,6 +52,11 @@ class Cursor:
         self._finished = False
         self._again: Cursor | None = None
         self._lock = RLock()  # several threads may share an iterator: each element goes to one of them
+
+    @property
+    def root(self) -> Pipe:
+        """The pipe over which it goes."""
+        return self._pipe
 
     @property
     def source(self) -> Pipe:
@@ -246,6 +252,7 @@ class Iterator(CompositeTensor):
 
     def _checkpoint_value(self) -> np.ndarray:
         assert self._cursor is not None
+        check_external_state(self._cursor.root)
         return self._cursor.state()
 
     def _restore_checkpoint_value(self, value: np.ndarray) -> None:

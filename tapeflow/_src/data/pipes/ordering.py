@@ -89,9 +89,9 @@ class Passing(Pipe):
 class Configured(Passing):
     """The elements of another pipe, in the order that options ask for."""
 
-    def __init__(self, before: Pipe, deterministic: bool | None) -> None:
+    def __init__(self, before: Pipe, deterministic: bool | None, external_state_policy: Any = None) -> None:
         super().__init__(before)
-        self._deterministic = deterministic
+        self._deterministic, self.external_state_policy = deterministic, external_state_policy
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         self._configure(iteration)
