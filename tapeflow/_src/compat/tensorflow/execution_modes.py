@@ -70,6 +70,7 @@ def run_in_graph_and_eager_modes(
             except unittest.SkipTest:
                 pass
             self.tearDown()
+            self._folder = None  # eagerly with a folder of its own
             with Graph().as_default(), eager_mode():
                 self.setUp()
                 test(self, *args, **kwargs)

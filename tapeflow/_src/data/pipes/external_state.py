@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.data.options import ExternalStatePolicy
@@ -58,9 +57,9 @@ def _operations_of(function: Traced) -> Iterator[str]:
         for op, _, params, *_ in waiting.pop()[2]:
             if op in ("Case", "While"):
                 waiting += params[0][1]
-            elif op == "EagerPyFunc" and isinstance(params[0][1], tuple):
-                if name := getattr(params[0][1][0], "user_function", None):
-                    yield name
+            held = params[0][1] if op == "EagerPyFunc" else None
+            if isinstance(held, tuple) and (name := getattr(held[0], "user_function", None)):
+                yield name
     for leaf in function.leaves:
         if isinstance(pipe := getattr(leaf, "_pipe", None), Pipe):
             yield from _stateful_operations(pipe)

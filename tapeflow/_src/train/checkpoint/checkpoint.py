@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, public
+from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.train.checkpoint.graph_sessions import initialize, is_in_graph, needed_session, values_of
 from tapeflow._src.train.checkpoint.load_status import (
     CheckpointLoadStatus,
@@ -90,6 +93,12 @@ def _report_written(path: str, options: CheckpointOptions | None) -> str:
     return path
 
 
+def _is_in_function() -> bool:
+    """Whether a function is being traced; the graphs of TensorFlow 1 have sessions."""
+    graph = _core.current_graph()
+    return graph is not None and not graph.graph_mode
+
+
 @public("train.Checkpoint")
 class Checkpoint(Trackable):
     """Saves and restores the values of variables, modules, optimizers, and lists and dictionaries of them, by name.
@@ -165,8 +174,23 @@ class Checkpoint(Trackable):
         return variable
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
-        """Writes the values to files that begin with `file_prefix`; gives it back."""
+        """Writes the values to files that begin with `file_prefix`; gives it back, in a function as a tensor."""
+        if _is_in_function():
+            return self._write_when_run(file_prefix, options)
         return _report_written(self._write_in(file_prefix, None), options)
+
+    def _write_when_run(self, file_prefix: Any, options: CheckpointOptions | None) -> Any:
+        """A node that writes the values which the variables have when the function runs."""
+
+        def write(prefix: Any) -> list[Any]:
+            stage = _core.swap_stage(None)
+            try:
+                path = self._write_in(prefix.numpy().decode(), None)
+            finally:
+                _core.swap_stage(stage)
+            return [convert_to_tensor(_report_written(path, options))]
+
+        return host_call(write, [convert_to_tensor(file_prefix)], [("string", [])], effect=True)[0]
 
     def _write_in(self, file_prefix: Any, session: Any) -> str:
         prefix = os.fspath(file_prefix)
@@ -181,6 +205,13 @@ class Checkpoint(Trackable):
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes the values to files that begin with `file_prefix` and a number; gives their common path."""
+        if _is_in_function():
+            raise NotImplementedError(
+                "Calling tf.train.Checkpoint.save() from a function is not supported, as save() modifies saving "
+                "metadata in ways not supported by TensorFlow Operations. Consider using tf.train.Checkpoint.write(), "
+                "a lower-level API which does not update metadata. tf.train.latest_checkpoint and related APIs will "
+                "not see this checkpoint."
+            )
         return _report_written(self._save_in(file_prefix, None), options)
 
     def _save_in(self, file_prefix: Any, session: Any) -> str:
@@ -204,6 +235,8 @@ class Checkpoint(Trackable):
         if save_path is None:
             return InitializationOnlyStatus(self)
         path = os.fspath(save_path)
+        if os.path.isfile(os.path.join(path, "saved_model.pb")):
+            path = os.path.join(path, "variables", "variables")
         try:
             bundle = Bundle(path)
         except NotFoundError as error:

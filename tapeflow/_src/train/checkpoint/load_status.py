@@ -24,6 +24,11 @@ class CheckpointLoadStatus:
         self.assert_existing_objects_matched()
         for path, node in self._restoration.unmatched_nodes():
             raise AssertionError(f"Unresolved object in checkpoint {path}: {', '.join(node.keys.values())}")
+        if unused := self._restoration.unused_attributes():
+            raise AssertionError(
+                f"Unused attributes in these objects (the attributes exist in the checkpoint but were not restored): "
+                f"{'; '.join(unused)}"
+            )
         return self
 
     def assert_existing_objects_matched(self) -> CheckpointLoadStatus:

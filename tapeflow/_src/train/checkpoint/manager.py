@@ -9,6 +9,7 @@ from typing import Any
 
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.checkpoint import Checkpoint, CheckpointOptions
+from tapeflow._src.train.checkpoint.graph_sessions import is_in_graph, needed_session
 from tapeflow._src.train.checkpoint.state import CheckpointState, get_checkpoint_state, write_checkpoint_state
 from tapeflow._src.train.checkpoint.tensor_bundle import bundle_exists, delete_bundle
 
@@ -73,13 +74,13 @@ class CheckpointManager:
     ) -> str | None:
         """Saves a checkpoint and deletes those that are too many; gives its path, None if it is too early for one."""
         due = None if self._interval is None or self._last_step is None else self._last_step + self._interval
-        if due is not None and check_interval and int(self._step_counter) < due:
+        if due is not None and check_interval and self._step() < due:
             return None
         if self._step_counter is not None:
-            self._last_step = int(self._step_counter)
+            self._last_step = self._step()
         counted = self._checkpoint._count_save(None)
         number = counted if checkpoint_number is None else checkpoint_number
-        path = self._checkpoint.write(f"{self._prefix}-{int(number)}", options)
+        path = self._checkpoint.write(f"{self._prefix}-{_number(number)}", options)
         self._time_by_path.pop(path, None)
         self._time_by_path[path] = time.time()
         self._latest = path
@@ -87,6 +88,9 @@ class CheckpointManager:
         state = CheckpointState(path, self.checkpoints, list(self._time_by_path.values()), self._last_preserved)
         write_checkpoint_state(self._directory, state)
         return path
+
+    def _step(self) -> int:
+        return _number(self._step_counter)
 
     def _delete_old(self) -> None:
         while self._max_to_keep is not None and len(self._time_by_path) > self._max_to_keep:
@@ -107,7 +111,7 @@ class CheckpointManager:
         if self._latest is not None:
             self._checkpoint.restore(self._latest, None)
             if self._step_counter is not None:
-                self._last_step = int(self._step_counter)
+                self._last_step = self._step()
             return self._latest
         if self._init is not None:
             self._init()
@@ -115,3 +119,8 @@ class CheckpointManager:
 
     def sync(self) -> None:
         """Waits for files that are being written: none are."""
+
+
+def _number(value: Any) -> int:
+    """The value of a number; that of a variable or tensor of a graph is the session's."""
+    return int(needed_session(None).run(value)) if is_in_graph(value) else int(value)

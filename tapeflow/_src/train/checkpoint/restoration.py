@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from tapeflow._src import _core
@@ -109,9 +109,12 @@ class Restoration:
         before = dict(self.object_by_node)
         waiting: list[tuple[Any, Any]] = []
         try:
-            todo = list(begin)
+            todo, seen = list(begin), set[tuple[int, int]]()
             while todo:
                 thing, number = todo.pop(0)
+                if (id(thing), number) in seen:  # objects may refer to each other
+                    continue
+                seen.add((id(thing), number))
                 todo += self._bind(thing, number, waiting) or self._bind_slots(waiting)
             values = [(leaf, self._checked(leaf, key)) for leaf, key in waiting]
         except BaseException:
@@ -120,6 +123,8 @@ class Restoration:
         with init_scope():  # a variable that comes while a function is traced has its value at once
             for leaf, value in values:
                 variable = variable_of(leaf)
+                if not self._is_latest_for(leaf if variable is None else variable):
+                    continue
                 if variable is None:
                     leaf._restore_checkpoint_value(value)
                 elif is_in_graph(variable):
@@ -130,6 +135,14 @@ class Restoration:
                     variable.assign(value)
                 else:  # of Keras, while it works out shapes: it will begin with this value
                     leaf._initializer = partial(_given_value, value)
+
+    def _is_latest_for(self, leaf: Any) -> bool:
+        """Whether no later restoration gave a variable its value; the last one decides, whatever comes of it when."""
+        known = getattr(leaf, "__dict__", None)
+        if known is None or known.get("_restoration_number", -1) > self.number:
+            return known is None
+        known["_restoration_number"] = self.number
+        return True
 
     def _bind(self, thing: Any, number: int, waiting: list[tuple[Any, Any]]) -> list[tuple[Any, int]]:
         """Records that an object is a node; gives the pairs below it that are still to be matched."""
@@ -199,6 +212,16 @@ class Restoration:
 
     def unmatched_nodes(self) -> Iterator[tuple[str, Node]]:
         """The nodes with values to which no object belongs, with their paths."""
+        for number, node in enumerate(self.nodes):
+            if number not in self.object_by_node and node.keys:
+                yield self._path_of(number), node
+
+    def _path_of(self, number: int) -> str:
+        return self._path_by_node.get(number, "a slot of an optimizer")
+
+    @cached_property
+    def _path_by_node(self) -> dict[int, str]:
+        """The shortest path of each node that has one."""
         paths = {0: "(root)"}
         todo = [0]
         while todo:
@@ -207,9 +230,15 @@ class Restoration:
                 if child not in paths:
                     paths[child] = f"{paths[number]}.{name}"
                     todo.append(child)
-        for number, node in enumerate(self.nodes):
-            if number not in self.object_by_node and node.keys:
-                yield paths.get(number, "a slot of an optimizer"), node
+        return paths
+
+    def unused_attributes(self) -> list[str]:
+        """The paths of matched objects that have no place for a value which the checkpoint has for them."""
+        return [
+            f"{self._path_of(number)}: {list(self.nodes[number].keys)}"
+            for number, thing in self.object_by_node.items()
+            if any(name != "OBJECT_CONFIG_JSON" for name in self.nodes[number].keys) and not is_leaf(thing)
+        ]
 
     def unmatched_objects(self) -> list[Any]:
         """The objects with values that the checkpoint does not know."""

@@ -83,7 +83,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
         text = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
         values.setdefault(match[1], []).append(text)
     if not values.get("model_checkpoint_path"):
-        return None
+        raise ValueError(f"Invalid checkpoint state loaded from {folder}: it names no checkpoint")
     try:
         times = [float(time) for time in values.get("all_model_checkpoint_timestamps", ())]
         last = float(values.get("last_preserved_timestamp", ["0"])[0])

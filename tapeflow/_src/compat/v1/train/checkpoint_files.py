@@ -102,7 +102,11 @@ def generate_checkpoint_state_proto(
     >>> tf.compat.v1.train.generate_checkpoint_state_proto("f", "f/m-1").all_model_checkpoint_paths
     ['f/m-1']
     """
-    paths = list(all_model_checkpoint_paths or [])
+    folder, paths = os.fspath(save_dir), list(all_model_checkpoint_paths or [])
+    if not os.path.isabs(folder):  # paths that are relative are relative to the folder
+        model_checkpoint_path, *paths = [
+            path if os.path.isabs(path) else os.path.relpath(path, folder) for path in (model_checkpoint_path, *paths)
+        ]
     if model_checkpoint_path not in paths:
         paths.append(model_checkpoint_path)
     times = list(all_model_checkpoint_timestamps or [])

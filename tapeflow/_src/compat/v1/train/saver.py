@@ -132,6 +132,10 @@ class Saver:
     def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
         folder = os.path.dirname(path) or "."
+        if os.path.basename(path) == (latest_filename or "checkpoint"):
+            raise ValueError(
+                f"'latest_filename' collides with 'save_path': '{os.path.basename(path)}' and '{save_path}'"
+            )
         try:
             if not os.path.isdir(folder):
                 os.mkdir(folder)
