@@ -173,7 +173,7 @@ class Checkpoint(Trackable):
         variable: Variable = self._save_counter
         return variable
 
-    def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
+    def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> Any:
         """Writes the values to files that begin with `file_prefix`; gives it back, in a function as a tensor."""
         if _is_in_function():
             return self._write_when_run(file_prefix, options)
