@@ -151,3 +151,11 @@ def test_an_empty_repetition_of_a_shuffle_is_passed_over():
 
     dataset = tf.data.Dataset.from_generator(generator, output_signature=tf.TensorSpec([], tf.int64))
     assert sorted(dataset.shuffle(10).repeat().take(3).as_numpy_iterator()) == [0, 0, 1]
+
+
+def test_the_state_of_another_dataset_is_refused(tmp_path):
+    path = tf.train.Checkpoint(iterator=iter(tf.data.Dataset.range(10).batch(2))).save(str(tmp_path / "c"))
+    for other in (tf.data.Dataset.range(10), tf.data.Dataset.from_tensor_slices([1, 2]).batch(2)):
+        with pytest.raises(tf.errors.NotFoundError, match="dataset definition has not changed"):
+            tf.train.Checkpoint(iterator=iter(other)).restore(path)
+    tf.train.Checkpoint(iterator=iter(tf.data.Dataset.range(12).batch(3))).restore(path).assert_consumed()

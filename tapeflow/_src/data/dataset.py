@@ -14,7 +14,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.dataset_spec import DatasetSpec, NamedDataset
 from tapeflow._src.data.files import matching_files
-from tapeflow._src.data.handles import Recent, handle_of, hold_for_graph, tensor_specs, tensors_of
+from tapeflow._src.data.handles import HandleSpec, Recent, handle_of, hold_for_graph, tensor_specs, tensors_of
 from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow._src.data.options import Options
 from tapeflow._src.data.pipes import choosing, mapping, ordering, sources, windows
@@ -122,6 +122,10 @@ class Dataset(Transformations, CompositeTensor):
             raise chain_too_long(f"Dataset.{who}") from error
 
     def __len__(self) -> int:
+        if _core.is_tracing():
+            raise TypeError(
+                "`tf.data.Dataset` only supports `len` in eager mode. Use `tf.data.Dataset.cardinality()` instead."
+            )
         count = self._counted("__len__")
         if count == INFINITE:
             raise TypeError("The dataset is infinite.")
@@ -173,6 +177,12 @@ class Dataset(Transformations, CompositeTensor):
         """
         if _core.is_tracing():
             raise RuntimeError("`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode.")
+        for spec in self._pipe.specs:
+            if isinstance(spec, HandleSpec):
+                raise TypeError(
+                    "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type "
+                    f"{spec.value_type}"
+                )
         return NumpyIterator(self)
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -567,8 +577,7 @@ class NumpyIterator:
 def _as_numpy(leaf: Any) -> Any:
     if leaf is None:
         return None
-    if isinstance(leaf, Dataset):
-        raise TypeError(
-            f"`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values of type {Dataset}"
-        )
-    return leaf._numpy() if hasattr(leaf, "_numpy") and not isinstance(leaf, _core.Tensor) else leaf.numpy()
+    found = leaf._numpy() if hasattr(leaf, "_numpy") and not isinstance(leaf, _core.Tensor) else leaf.numpy()
+    if isinstance(found, np.ndarray):
+        found.setflags(write=False)  # the tensor may be read again, as of a cache
+    return found

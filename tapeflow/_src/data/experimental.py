@@ -218,13 +218,20 @@ def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformat
     def transform(dataset: Dataset) -> Dataset:
         if not isinstance(dataset.element_spec, dict):
             raise ValueError("`pad_to_cardinality` requires its input dataset to be a dictionary.")
-        if len(dataset) > cardinality:
+        count = int(dataset.cardinality())
+        if count < 0:
             raise ValueError(
-                f"`pad_to_cardinality` requires at most {cardinality} elements; the dataset has {len(dataset)}."
+                "The dataset passed into `pad_to_cardinality` must have a known cardinalty, but has cardinality "
+                f"{count}"
+            )
+        if count > cardinality:
+            raise ValueError(
+                "The dataset passed into `pad_to_cardinality` must have a cardinalty less than the target cardinality "
+                f"({cardinality}), but has cardinality {count}"
             )
         given = dataset.map(lambda element: {**element, mask_key: constant(True)})
         blank = nest.map_structure(lambda spec: zeros(spec.shape, spec.dtype), given.element_spec)
-        result: Dataset = given.concatenate(Dataset.from_tensors(blank).repeat(cardinality - len(dataset)))
+        result: Dataset = given.concatenate(Dataset.from_tensors(blank).repeat(cardinality - count))
         return result
 
     return transform

@@ -107,11 +107,13 @@ class FromFiles(Pipe):
             raise TypeError(f"The `filenames` argument must be a dataset of strings; got elements {spec}")
         if spec.dtype != string:
             raise TypeError(
-                f"The `filenames` argument must contain `tf.string` elements. Got `{spec.dtype!r}` elements."
+                "The `filenames` argument must contain `tf.string` elements. Got a dataset of "
+                f"`tf.{spec.dtype.name}` elements."
             )
         if spec.shape.rank not in (0, None):
             raise TypeError(
-                f"The `filenames` argument must contain `tf.string` elements that are scalars; got {spec.shape}"
+                "The `filenames` argument must contain `tf.string` elements of shape [] (i.e. scalars). Got a dataset "
+                f"of elements of shape {spec.shape}."
             )
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
@@ -119,10 +121,30 @@ class FromFiles(Pipe):
             names: Iterator[str] = (name for (one,) in self._files.begin(iteration) for name in texts(one))
         else:
             names = iter(texts(iteration.value(self._names)))
-        for name in names:
-            with opened_file(name, self._compression) as file:
-                for record in self._read(file, iteration):
-                    yield (convert_to_tensor(record, string),)
+        return _Records(names, lambda name: self._of_file(name, iteration))
+
+    def _of_file(self, name: str, iteration: Iteration) -> Iterator[Leaves]:
+        with opened_file(name, self._compression) as file:
+            for record in self._read(file, iteration):
+                yield (convert_to_tensor(record, string),)
+
+
+class _Records:
+    """The records of one file after the other. After an error it goes on with the next file."""
+
+    def __init__(self, names: Iterator[str], of_file: Callable[[str], Iterator[Leaves]]) -> None:
+        self._names, self._of_file = names, of_file
+        self._open: Iterator[Leaves] = iter(())
+
+    def __iter__(self) -> _Records:
+        return self
+
+    def __next__(self) -> Leaves:
+        while True:
+            record = next(self._open, None)  # nothing more once it has raised
+            if record is not None:
+                return record
+            self._open = self._of_file(next(self._names))
 
 
 def text_lines(filenames: Any, compression: Any) -> Pipe:

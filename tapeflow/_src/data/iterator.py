@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import zlib
 from collections.abc import Callable
 from collections.abc import Iterator as PythonIterator
 from opcode import opmap
@@ -30,7 +31,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import bool_, int64
-from tapeflow._src.types.errors import OutOfRangeError
+from tapeflow._src.types.errors import NotFoundError, OutOfRangeError
 from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import CompositeTensor
 
@@ -111,20 +112,32 @@ class Cursor:
 
     def state(self) -> np.ndarray:
         """How many elements were taken; then for each stage that drew seeds its number, the state of their source, and
-        how many it drew and which."""
+        how many it drew and which; then the complement of the checksum of the stages."""
         numbers = [self.drawn]
         for number, stage in enumerate(self._pipe.stages()):
             pairs = self._iteration.drawn.get(id(stage))
             if pairs:
                 source: Any = stage._source  # type: ignore[attr-defined]
                 numbers += [number, *source.state, len(pairs), *[seed for pair in pairs for seed in pair]]
-        return np.array(numbers, np.int64)
+        return np.array([*numbers, ~self._checksum()], np.int64)
+
+    def _checksum(self) -> int:
+        """A number, at least 0, for the kinds of the stages: a state fits to datasets that are made in the same way."""
+        return zlib.crc32(" ".join(stage.name for stage in self._pipe.stages()).encode())
 
     def begun_at(self, state: np.ndarray) -> Cursor:
         """A new iteration, after the elements and with the seeds of a state."""
         rest = iter(state.reshape(-1).tolist())
         count, stages, seeds = next(rest), list(self._pipe.stages()), dict[int, Any]()
         for number in rest:
+            if number < 0:
+                if ~number != self._checksum():
+                    raise NotFoundError.of(
+                        "Failed to restore the iterator: the checkpoint is of a dataset with other transformations. "
+                        "Make sure the dataset definition has not changed between the process that saved the "
+                        "checkpoint and the process that is restoring it."
+                    )
+                continue
             source = (next(rest, 0), next(rest, 0), next(rest, 0))
             flat = list(itertools.islice(rest, 2 * next(rest, 0)))
             stage: Any = stages[number] if number < len(stages) else None

@@ -57,9 +57,9 @@ class AutotuneAlgorithm(enum.Enum):
 
 
 class _Settings:
-    """Settings with fixed names; each has a default, or is a group of settings."""
+    """Settings with fixed names and types; each has a default, or is a group of settings."""
 
-    _names: tuple[str, ...] = ()
+    _types: Mapping[str, type] = MappingProxyType({})
     _defaults: Mapping[str, Any] = MappingProxyType({})
     _groups: Mapping[str, type] = MappingProxyType({})
 
@@ -67,18 +67,21 @@ class _Settings:
         self.__dict__["_set"] = {name: group() for name, group in self._groups.items()}
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self._names and name not in self._groups:
+        if name not in self._types and name not in self._groups:
             raise AttributeError(f"{type(self).__name__} has no property {name}.")
         return self._set.get(name, self._defaults.get(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._names and name not in self._groups:
+        kind = self._types.get(name) or self._groups.get(name)
+        if kind is None:
             raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
         if self.__dict__.get("_frozen"):
             raise ValueError(
                 "Mutating `tf.data.Options()` returned by `tf.data.Dataset.options()` has no effect. Use "
                 "`tf.data.Dataset.with_options(options)` to set or update dataset options."
             )
+        if not isinstance(value, kind):
+            raise TypeError(f'Property "{name}" must be of type {kind}, got: {value} (type: {type(value)})')
         self._set[name] = value
 
     def _freeze(self) -> None:
@@ -110,7 +113,7 @@ class ThreadingOptions(_Settings):
     >>> tf.data.ThreadingOptions().private_threadpool_size
     """
 
-    _names = ("max_intra_op_parallelism", "private_threadpool_size")
+    _types = MappingProxyType({"max_intra_op_parallelism": int, "private_threadpool_size": int})
 
 
 @public("data.experimental.AutotuneOptions")
@@ -120,7 +123,13 @@ class AutotuneOptions(_Settings):
     >>> tf.data.experimental.AutotuneOptions().enabled
     """
 
-    _names = ("autotune_algorithm", "cpu_budget", "enabled", "initial_parallelism", "min_parallelism", "ram_budget")
+    _types = MappingProxyType(
+        {
+            "autotune_algorithm": AutotuneAlgorithm,
+            "enabled": bool,
+            **dict.fromkeys(["cpu_budget", "initial_parallelism", "min_parallelism", "ram_budget"], int),
+        }
+    )
 
 
 @public("data.experimental.DistributeOptions")
@@ -130,7 +139,7 @@ class DistributeOptions(_Settings):
     >>> tf.data.experimental.DistributeOptions().num_devices
     """
 
-    _names = ("auto_shard_policy", "num_devices")
+    _types = MappingProxyType({"auto_shard_policy": AutoShardPolicy, "num_devices": int})
     _defaults = MappingProxyType({"auto_shard_policy": AutoShardPolicy.AUTO})
 
 
@@ -141,11 +150,26 @@ class OptimizationOptions(_Settings):
     >>> tf.data.experimental.OptimizationOptions().map_fusion
     """
 
-    _names = (
-        "apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
-        "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination",
-        "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion", "warm_start",
-    )  # fmt: skip
+    _types = MappingProxyType(
+        dict.fromkeys(
+            [
+                "apply_default_optimizations",
+                "filter_fusion",
+                "filter_parallelization",
+                "inject_prefetch",
+                "map_and_batch_fusion",
+                "map_and_filter_fusion",
+                "map_fusion",
+                "map_parallelization",
+                "noop_elimination",
+                "parallel_batch",
+                "seq_interleave_prefetch",
+                "shuffle_and_repeat_fusion",
+                "warm_start",
+            ],
+            bool,
+        )
+    )
 
 
 @public("data.experimental.ServiceOptions")
@@ -155,7 +179,7 @@ class ServiceOptions(_Settings):
     >>> tf.data.experimental.ServiceOptions().pinned
     """
 
-    _names = ("pinned",)
+    _types = MappingProxyType({"pinned": bool})
 
 
 @public("data.Options", "compat.v1.data.Options")
@@ -168,10 +192,17 @@ class Options(_Settings):
     True
     """
 
-    _names = (
-        "dataset_name", "deterministic", "experimental_external_state_policy",
-        "experimental_slack", "experimental_symbolic_checkpoint", "experimental_warm_start", "framework_type",
-    )  # fmt: skip
+    _types = MappingProxyType(
+        {
+            "dataset_name": str,
+            "experimental_external_state_policy": ExternalStatePolicy,
+            "framework_type": list,
+            **dict.fromkeys(
+                ["deterministic", "experimental_slack", "experimental_symbolic_checkpoint", "experimental_warm_start"],
+                bool,
+            ),
+        }
+    )
     _groups = MappingProxyType(
         {
             "autotune": AutotuneOptions,

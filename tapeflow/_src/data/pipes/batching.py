@@ -185,6 +185,12 @@ class SparseBatched(Batching):
 
     def together(self, group: list[Leaves]) -> Leaves:
         arrays = [part.numpy() for (part,) in group]
+        for array in arrays:
+            if self._row.rank not in (array.ndim, None):
+                raise InvalidArgumentError.of(
+                    f"Input element had shape ({list(array.shape)}) that is incompatible with the row shape "
+                    f"({self._row.as_list()})."
+                )
         largest = np.max([array.shape for array in arrays], axis=0)
         sizes = [own if given is None else given for given, own in zip(self._row.as_list(), largest)]
         for array in arrays:

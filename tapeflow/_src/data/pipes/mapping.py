@@ -126,7 +126,12 @@ class Scanned(Pipe):
 
         def advance(element: Leaves) -> Leaves:
             nonlocal state
-            found = self._function(iteration, (*state, *element))
+            try:
+                found = self._function(iteration, (*state, *element))
+            except OutOfRangeError as error:  # only the source ends the elements
+                raise InvalidArgumentError.of(
+                    f"Function invocation produced OutOfRangeError: {error.message}"
+                ) from error
             state = found[: self._states]
             return found[self._states :]
 

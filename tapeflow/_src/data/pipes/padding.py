@@ -103,8 +103,10 @@ def _padded_shape(own: TensorShape, given: Any) -> Any:
                 f"Padded shape {given} must be a `tf.int64` vector tensor, but its element type was {dtype.name}."
             )
     if _core.is_symbolic(given):
-        _check_padded_shape(own, _static_shape(given))
-        return given
+        if (known := _core.known_value(given)) is None:
+            _check_padded_shape(own, _static_shape(given))
+            return given
+        given = known
     if _core.is_tensor(given) or isinstance(given, np.ndarray):
         given = np.asarray(given).tolist()
     sizes = as_shape_list([given] if isinstance(given, int) else given)

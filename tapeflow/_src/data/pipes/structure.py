@@ -123,17 +123,24 @@ def unbatched_spec(spec: TypeSpec) -> TypeSpec:
     return spec._unbatch()
 
 
+_UNLIKE = "the datasets must have compatible element specs"
+
+
 def common_spec(first: Any, second: Any, who: str) -> Any:
     """The narrowest specification of the elements of two datasets."""
     try:
         nest.assert_same_structure(first, second)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {error}") from None
+        raise TypeError(
+            f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {_UNLIKE}. {error}"
+        ) from None
     found = []
     for one, two in zip(nest.flatten(first), nest.flatten(second)):
         common = one.most_specific_common_supertype([two]) if isinstance(one, TypeSpec) else None
         if common is None:
-            raise TypeError(f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {one} is not {two}.")
+            raise TypeError(
+                f"Incompatible dataset elements:\n  {first} vs. \n  {second}\n{who}: {_UNLIKE}; {one} is not {two}."
+            )
         found.append(common)
     return nest.pack_sequence_as(first, found)
 
