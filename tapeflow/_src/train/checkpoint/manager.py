@@ -80,7 +80,7 @@ class CheckpointManager:
             self._last_step = self._step()
         counted = self._checkpoint._count_save(None)
         number = counted if checkpoint_number is None else checkpoint_number
-        path = self._checkpoint.write(f"{self._prefix}-{_number(number)}", options)
+        path: str = self._checkpoint.write(f"{self._prefix}-{_number(number)}", options)
         self._time_by_path.pop(path, None)
         self._time_by_path[path] = time.time()
         self._latest = path
