@@ -42,6 +42,8 @@ DATASETS = frozenset(
     + ("ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4", "ParallelFilterDataset", "MapAndBatchDataset")
     + ("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2", "AssertCardinalityDataset", "OptimizeDataset")
     + ("OptimizeDatasetV2", "AutoShardDataset", "AssertNextDataset", "NonSerializableDataset", "DatasetToSingleElement")
+    + ("IteratorGetNextAsOptional", "GroupByWindowDataset", "DirectedInterleaveDataset", "RebatchDatasetV2")
+    + ("RandomDataset", "RandomDatasetV2")
 )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.dataset_spec import DatasetSpec, NamedDataset
 from tapeflow._src.data.files import matching_files
+from tapeflow._src.data.graph_calls import DatasetCall, with_call
 from tapeflow._src.data.handles import HandleSpec, Recent, handle_of, hold_for_graph, tensor_specs, tensors_of
 from tapeflow._src.data.iterator import Cursor, Iterator, begin_in_graph, rows_of_cursor
 from tapeflow._src.data.options import Options
@@ -49,15 +50,15 @@ def _merged_options(datasets: list[Dataset]) -> Options | None:
     return functools.reduce(Options.merge, given) if given else None
 
 
-def _compute(symbols: list[Any], specs: list[Any], compute: Callable[[Iteration], list[Any]]) -> list[Any]:
+def _compute(call: DatasetCall, compute: Callable[[Iteration], list[Any]]) -> list[Any]:
     """The tensors that `compute` gives for an iteration: now, or in the graph that is built."""
     if not _core.is_tracing():
         return compute(Iteration())
 
     def evaluate(values: list[Any]) -> list[Any]:
-        return compute(Iteration({id(symbol): value for symbol, value in zip(symbols, values)}))
+        return compute(Iteration({id(symbol): value for symbol, value in zip(call.symbols, values)}))
 
-    return _core.call_python(evaluate, symbols, *tensor_specs(specs), None, True)
+    return _core.call_python(with_call(evaluate, call), call.symbols, *tensor_specs(call.specs), None, True)
 
 
 @public("data.Dataset")
@@ -110,10 +111,8 @@ class Dataset(Transformations, CompositeTensor):
         symbols = self._pipe.all_symbols() if _core.is_tracing() else []
         if not symbols:
             return convert_to_tensor(self._counted("cardinality"), int64)
-        spec = TensorSpec([], int64)
-        return _compute(symbols, [spec], lambda iteration: [convert_to_tensor(count_in(self._pipe, iteration), int64)])[
-            0
-        ]
+        call = DatasetCall("count", self._pipe, symbols, [TensorSpec([], int64)])
+        return _compute(call, lambda iteration: [convert_to_tensor(count_in(self._pipe, iteration), int64)])[0]
 
     def _counted(self, who: str) -> int:
         try:
@@ -167,7 +166,7 @@ class Dataset(Transformations, CompositeTensor):
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode or within tf.function."
             )
-        return Iterator(None, self._pipe.spec, begin_in_graph(self._pipe))
+        return begin_in_graph(self._pipe)
 
     def as_numpy_iterator(self) -> Any:
         """The elements as NumPy arrays.
@@ -197,7 +196,7 @@ class Dataset(Transformations, CompositeTensor):
                 raise InvalidArgumentError.of("Dataset had more than one element.")
             return tensors_of(first)
 
-        found = _compute(self._pipe.all_symbols(), self._pipe.specs, compute)
+        found = _compute(DatasetCall("single", self._pipe, self._pipe.all_symbols(), self._pipe.specs), compute)
         return nest.pack_sequence_as(self._pipe.spec, found, expand_composites=True)
 
     def element_at(self, index: Any) -> Any:
@@ -214,7 +213,7 @@ class Dataset(Transformations, CompositeTensor):
             self._access_seeds = iteration.drawn
             return tensors_of(found)
 
-        found = _compute(symbols, self._pipe.specs, compute)
+        found = _compute(DatasetCall("at", self._pipe, symbols, self._pipe.specs, state=index), compute)
         return nest.pack_sequence_as(self._pipe.spec, found, expand_composites=True)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
@@ -233,7 +232,9 @@ class Dataset(Transformations, CompositeTensor):
             return tensors_of(leaves)
 
         held = [t for t in nest.flatten(state, expand_composites=True) if _core.is_symbolic(t)]
-        found = _compute([*self._pipe.all_symbols(), *function.symbols, *held], function.specs, compute)
+        symbols = [*self._pipe.all_symbols(), *function.symbols, *held]
+        call = DatasetCall("reduce", self._pipe, symbols, function.specs, function, nest.flatten(state))
+        found = _compute(call, compute)
         return nest.pack_sequence_as(function.spec, found, expand_composites=True)
 
     # ---- in graphs
@@ -254,7 +255,8 @@ class Dataset(Transformations, CompositeTensor):
             iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
             return [_recent.hold(Dataset(Bound(self._pipe, iteration)))._handle_tensor()]
 
-        return _core.call_python(bind, symbols, [int64], [TensorShape([])], None, True)[0]
+        call = DatasetCall("bind", self._pipe, symbols, [])
+        return _core.call_python(with_call(bind, call), symbols, [int64], [TensorShape([])], None, True)[0]
 
     def __autograph_rows__(self) -> Rows:
         """The elements as the rows of a loop in a graph."""

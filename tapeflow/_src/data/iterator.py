@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.data.graph_calls import DatasetCall, IteratorToken, RowsToken, with_call
 from tapeflow._src.data.handles import HandleSpec, Recent, from_handle, handle_of, tensor_specs, tensors_of
 from tapeflow._src.data.optional import Optional
 from tapeflow._src.data.pipes.external_state import check_external_state
@@ -190,6 +191,7 @@ class Iterator(CompositeTensor):
         self._cursor, self._element_spec, self._handle = cursor, element_spec, number
         self._pack = packer(element_spec)
         self._rounds = 0  # of loops while a function is traced
+        self._token: IteratorToken | None = None  # stands for it in files, if a node makes it
 
     is_tensor_like = False
     element_spec = property(lambda self: self._element_spec, doc="The specification of the elements.")
@@ -257,7 +259,10 @@ class Iterator(CompositeTensor):
         def evaluate(inputs: list[Any]) -> list[Any]:
             return take(self._cursor or from_handle(inputs[0])._cursor)
 
-        return _core.call_python(evaluate, [self._handle_tensor()], dtypes, shapes, None, True)
+        call = None
+        if self._token is not None and take is _next_tensors:
+            call = DatasetCall("next", None, [], nest.flatten(self._element_spec), token=self._token)
+        return _core.call_python(with_call(evaluate, call), [self._handle_tensor()], dtypes, shapes, None, True)
 
     # ---- in checkpoints: how many elements were taken, and with which seeds
 
@@ -287,21 +292,31 @@ def _next_tensors(cursor: Cursor) -> list[Any]:
         raise OutOfRangeError.of(_END) from None
 
 
-def begin_in_graph(pipe: Pipe) -> Any:
-    """A node that begins an iteration over a pipe whenever the graph runs; gives the number of the iterator."""
-    symbols = pipe.all_symbols()
+def begin_in_graph(pipe: Pipe) -> Iterator:
+    """An iterator that a node begins whenever the graph runs."""
+    symbols, token = pipe.all_symbols(), IteratorToken()
 
     def begin(values: list[Any]) -> list[Any]:
         iteration = Iteration({id(symbol): value for symbol, value in zip(symbols, values)})
         return [_recent.hold(Iterator(Cursor(pipe, iteration), pipe.spec))._handle_tensor()]
 
-    return _core.call_python(begin, symbols, [int64], [TensorShape([])], None, True)[0]
+    call = DatasetCall("begin", pipe, symbols, pipe.specs, token=token)
+    (number,) = _core.call_python(with_call(begin, call), symbols, [int64], [TensorShape([])], None, True)
+    iterator = Iterator(None, pipe.spec, number)
+    iterator._token = token
+    return iterator
 
 
 def rows_of_cursor(iterator: Iterator, ends: bool) -> Rows:
     """The elements of an iterator as the rows of a loop in a graph, which may be the end of the iterator, too."""
     number, element_spec = iterator._handle_tensor(), iterator.element_spec
     dtypes, shapes = tensor_specs([element_spec])
+
+    specs = nest.flatten(element_spec)
+    token = None if iterator._token is None else RowsToken(iterator._token, specs)
+
+    def known(kind: str, run: Any) -> Any:
+        return with_call(run, None if token is None else DatasetCall(kind, None, [], specs, token=token))
 
     def cursor(tensor: Any) -> Any:
         return iterator._cursor or from_handle(tensor)._cursor
@@ -320,13 +335,15 @@ def rows_of_cursor(iterator: Iterator, ends: bool) -> Rows:
         return []
 
     def row(place: Any) -> Any:
-        found = _core.call_python(take, [number, place], dtypes, shapes, None, False)
+        found = _core.call_python(known("take", take), [number, place], dtypes, shapes, None, False)
         return nest.pack_sequence_as(element_spec, found, expand_composites=True)
 
     return Rows(
         None,
         row,
-        start=_core.call_python(begin, [number], [int64], [TensorShape([])], None, True)[0],
-        more=lambda place: _core.call_python(more, [number, place], [bool_], [TensorShape([])], None, True)[0],
-        finish=(lambda: _core.call_python(finish, [number], [], [], None, True)) if ends else None,
+        start=_core.call_python(known("start", begin), [number], [int64], [TensorShape([])], None, True)[0],
+        more=lambda place: _core.call_python(
+            known("more", more), [number, place], [bool_], [TensorShape([])], None, True
+        )[0],
+        finish=(lambda: _core.call_python(known("finish", finish), [number], [], [], None, True)) if ends else None,
     )

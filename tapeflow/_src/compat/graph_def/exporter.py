@@ -8,12 +8,14 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.op_defs import find_op_def
+from tapeflow._src.data.graph_calls import DatasetCall, RowsToken
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.ops.random.seeds import Stream
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 Rule = Callable[["ExportedNode"], Any]
 rule_by_op: dict[str, Rule] = {}
@@ -139,8 +141,9 @@ class FunctionWriter:
             writer.give(number, Ref(argument, "", 0, 0, as_dtype(dtype), shape))
         for resource in resources:
             argument = emitter.reserve(_argument_name(f"resource_{len(writer.resources)}"))
-            function.signature.input_arg.add(name=argument, type=as_dtype("resource").as_datatype_enum)
-            writer.resources[id(resource)] = Ref(argument, "", 0, 0, as_dtype("resource"), TensorShape([]))
+            kind = as_dtype(getattr(resource, "graph_dtype", "resource"))
+            function.signature.input_arg.add(name=argument, type=kind.as_datatype_enum)
+            writer.resources[id(resource)] = Ref(argument, "", 0, 0, kind, TensorShape([]))
         outputs = writer.write() if body is None else body(writer)
         if extra_outputs is not None:
             outputs += extra_outputs(writer)
@@ -189,13 +192,45 @@ def resources_in(data: Any) -> Iterator[Any]:
         for op, _, params, *_ in waiting.pop(0)[2]:
             if op in ("Case", "While"):
                 waiting += params[0][1]
+                if op == "While":  # the elements of the datasets over which it goes are its own
+                    for token in row_tokens_in(params[0][1][0]):
+                        seen.add(id(token))
+                        if id(token.iterator) not in seen:
+                            seen.add(id(token.iterator))
+                            yield token.iterator
                 continue
             if op == "CustomGradient":  # what its rule uses belongs to the function of the rule
                 continue
+            call = raw_call_of(params) if op == "EagerPyFunc" else None
+            if isinstance(call, DatasetCall):
+                waiting += [_core.graph_data(function.graph) for function in call.functions()]
+                if call.begins:
+                    seen.add(id(call.token))
             found = resource_of(op, params)
             if found is not None and id(found) not in seen:
                 seen.add(id(found))
                 yield found
+
+
+def component_kinds(specs: list[Any]) -> tuple[list[Any], list[TensorShape]]:
+    """The dtypes and shapes of the components of elements of a dataset: what is no dense tensor is a variant."""
+    dense = [type(spec) is TensorSpec for spec in specs]
+    types = [spec.dtype if plain else as_dtype("variant") for spec, plain in zip(specs, dense)]
+    return types, [spec.shape if plain else TensorShape(None) for spec, plain in zip(specs, dense)]
+
+
+def row_tokens_in(condition: Any) -> list[RowsToken]:
+    """Those that stand for the elements over which a loop with this condition goes."""
+    found = {}
+    waiting = [condition]
+    while waiting:
+        for op, _, params, *_ in waiting.pop()[2]:
+            if op == "Case":
+                waiting += params[0][1]
+            call = raw_call_of(params) if op == "EagerPyFunc" else None
+            if isinstance(call, DatasetCall) and isinstance(call.token, RowsToken):
+                found[id(call.token)] = call.token
+    return list(found.values())
 
 
 def resource_of(op: str, params: Any) -> Any:
@@ -204,7 +239,10 @@ def resource_of(op: str, params: Any) -> Any:
         held = params[0][1]
         return None if isinstance(held, Stream) else held
     if op in ("Composition", "EagerPyFunc"):
-        return getattr(raw_call_of(params), "resource", None)
+        call = raw_call_of(params)
+        if isinstance(call, DatasetCall):
+            return None if call.begins or call.kind in ("start", "finish") else call.token
+        return getattr(call, "resource", None)
     return None
 
 

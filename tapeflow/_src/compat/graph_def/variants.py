@@ -150,6 +150,8 @@ def _ragged_from_variant(step: Step, values: list[Any], context: Context) -> Any
         splits = [_splits(x, kind) for x in [counts, *lengths]]
     elif isinstance(encoded, VariantList):  # a loop without iterations
         splits, flat = [zeros([1], kind)] * rank, zeros([0], dtype)
+    elif isinstance(encoded, _core.Tensor) and rank == 0:  # one tensor, as datasets keep it
+        splits, flat = [], encoded
     else:
         raise InvalidArgumentError.of("the input must hold ragged tensors")
     if len(splits) != rank or flat.dtype != dtype:

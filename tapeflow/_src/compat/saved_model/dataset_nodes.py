@@ -7,11 +7,15 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
+from tapeflow._src.compat.graph_def.variants import RaggedVariant, RaggedVariants, SparseVariants
+from tapeflow._src.compat.raw_ops.optional_values import has_value, value_of
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.dataset_spec import DatasetSpec
 from tapeflow._src.data.iterator import IteratorSpec
+from tapeflow._src.data.optional import Optional
 from tapeflow._src.function.spec_messages import register_spec
-from tapeflow._src.types import nest
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 register_spec(DatasetSpec, 5)
@@ -36,6 +40,43 @@ class _Place:
         self.iterator: Any = None
 
 
+def component(value: Any) -> Any:
+    """What a node takes for a part of an element: a variant for a dataset or a ragged tensor."""
+    if isinstance(value, Dataset):
+        return Stage(as_tuples(value))
+    if isinstance(value, RaggedTensor):
+        return RaggedVariant(list(value.nested_row_lengths()), value.flat_values)
+    return value
+
+
+def part_of(value: Any) -> Any:
+    """The part of an element that a node gives as a variant."""
+    if isinstance(value, Stage):
+        return value.dataset.map(only_component)
+    if isinstance(value, RaggedVariants):
+        return RaggedTensor.from_nested_row_splits(value.values, value.splits, validate=False)
+    if isinstance(value, RaggedVariant):
+        if not value.lengths:
+            return value.values
+        return RaggedTensor.from_nested_row_lengths(value.values, value.lengths, validate=False)
+    return SparseTensor(*value) if isinstance(value, SparseVariants) else value
+
+
+def only_component(*parts: Any) -> Any:
+    """An element of one part as that part."""
+    return parts[0] if len(parts) == 1 else parts
+
+
+def components(element: Any) -> list[Any]:
+    """The components of an element of a dataset."""
+    return [component(part) for part in as_tuple(element)]
+
+
+def as_tuples(dataset: Any) -> Any:
+    """A dataset whose elements are tuples."""
+    return dataset.map(lambda *parts: parts)
+
+
 def as_tuple(element: Any) -> tuple[Any, ...]:
     return tuple(element) if isinstance(element, list | tuple) else (element,)
 
@@ -44,9 +85,9 @@ def function_of(step: Step, context: Context, name: str, captured: list[Any]) ->
     """What runs a function of the library on the tensors of an element, and on the datasets of a window."""
 
     def run(*tensors: Any) -> list[Any]:
-        given = [Stage(x.map(lambda *parts: parts)) if isinstance(x, Dataset) else x for x in tensors]
+        given = [component(x) for x in tensors]
         found: list[Any] = context.library.call(step.attributes[name], [*given, *captured], context.resources)
-        return found
+        return [part_of(x) for x in found]
 
     return run
 
@@ -56,12 +97,12 @@ def function_of(step: Step, context: Context, name: str, captured: list[Any]) ->
 
 @handles("TensorSliceDataset")
 def _slices(step: Step, values: list[Any], context: Context) -> Any:
-    return [Stage(Dataset.from_tensor_slices(tuple(values)))]
+    return [Stage(Dataset.from_tensor_slices(tuple(map(part_of, values))))]
 
 
 @handles("TensorDataset")
 def _single(step: Step, values: list[Any], context: Context) -> Any:
-    return [Stage(Dataset.from_tensors(tuple(values)))]
+    return [Stage(Dataset.from_tensors(tuple(map(part_of, values))))]
 
 
 @handles("RangeDataset")
@@ -83,7 +124,7 @@ def _map(step: Step, values: list[Any], context: Context) -> Any:
 @handles("FlatMapDataset")
 def _flat_map(step: Step, values: list[Any], context: Context) -> Any:
     run = function_of(step, context, "f", values[1:])
-    return [Stage(values[0].dataset.flat_map(lambda *x: run(*x)[0].dataset))]
+    return [Stage(values[0].dataset.flat_map(lambda *x: as_tuples(run(*x)[0])))]
 
 
 @handles("FilterDataset")
@@ -101,7 +142,7 @@ def _take_while(step: Step, values: list[Any], context: Context) -> Any:
 @handles("ScanDataset")
 def _scan(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Tstate"])
-    state, run = tuple(values[1 : 1 + count]), function_of(step, context, "f", values[1 + count :])
+    state, run = tuple(map(part_of, values[1 : 1 + count])), function_of(step, context, "f", values[1 + count :])
 
     def scanned(state: Any, element: Any) -> Any:
         found = run(*state, *as_tuple(element))
@@ -113,7 +154,20 @@ def _scan(step: Step, values: list[Any], context: Context) -> Any:
 @handles("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
 def _batch(step: Step, values: list[Any], context: Context) -> Any:
     drops = bool(values[-1]) if len(values) > 2 else False
-    return [Stage(values[0].dataset.batch(values[1], drop_remainder=drops))]
+    dataset = values[0].dataset
+    types = step.attributes.get("output_types", [])
+    ragged = [
+        kind.name == "variant" and type(spec) is TensorSpec for kind, spec in zip(types, as_tuple(dataset.element_spec))
+    ]
+    if not any(ragged):  # components that are variants and single tensors here may have different sizes
+        return [Stage(dataset.batch(values[1], drop_remainder=drops))]
+
+    def settled(*parts: Any) -> Any:
+        return tuple(
+            x if wanted or not isinstance(x, RaggedTensor) else x.to_tensor() for x, wanted in zip(parts, ragged)
+        )
+
+    return [Stage(dataset.ragged_batch(values[1], drop_remainder=drops).map(settled))]
 
 
 @handles("RepeatDataset")
@@ -163,9 +217,9 @@ def _same(step: Step, values: list[Any], context: Context) -> Any:
 @handles("ReduceDataset")
 def _reduce(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Tstate"])
-    state, run = tuple(values[1 : 1 + count]), function_of(step, context, "f", values[1 + count :])
+    state, run = tuple(map(part_of, values[1 : 1 + count])), function_of(step, context, "f", values[1 + count :])
     found = values[0].dataset.reduce(state, lambda state, x: tuple(run(*as_tuple(state), *as_tuple(x))))
-    return list(as_tuple(found))
+    return components(found)
 
 
 @handles("AnonymousIteratorV2", "AnonymousIteratorV3", "IteratorV2")
@@ -185,8 +239,26 @@ def _next(step: Step, values: list[Any], context: Context) -> Any:
     if isinstance(place, _core.Tensor):  # the handle of an iterator that a function takes
         kinds = zip(step.attributes["output_shapes"], step.attributes["output_types"])
         place = IteratorSpec(tuple(TensorSpec(shape, dtype) for shape, dtype in kinds))._from_components(place)
-    element = next(place.iterator if isinstance(place, _Place) else place)
-    return nest.flatten(element, expand_composites=True)
+    return components(next(place.iterator if isinstance(place, _Place) else place))
+
+
+@handles("IteratorGetNextAsOptional")
+def _next_or_none(step: Step, values: list[Any], context: Context) -> Any:
+    return [values[0].iterator.get_next_as_optional()]
+
+
+@handles("OptionalHasValue")
+def _has_value(step: Step, values: list[Any], context: Context) -> Any:
+    (optional,) = values
+    return [optional.has_value() if isinstance(optional, Optional) else has_value(optional)]
+
+
+@handles("OptionalGetValue")
+def _value(step: Step, values: list[Any], context: Context) -> Any:
+    (optional,) = values
+    if isinstance(optional, Optional):
+        return components(optional.get_value())
+    return value_of(optional, step.attributes["output_types"], step.attributes["output_shapes"])
 
 
 @handles("AnonymousMemoryCache", "DummyMemoryCache", "AnonymousSeedGenerator", "DummySeedGenerator")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
-from tapeflow._src.compat.saved_model.dataset_nodes import Stage, as_tuple, function_of
+from tapeflow._src.compat.saved_model.dataset_nodes import Stage, as_tuples, components, function_of
+from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 
@@ -85,7 +86,7 @@ def _interleave(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Targuments"])
     run = function_of(step, context, "f", values[1 : 1 + count])
     cycle, block = values[1 + count], values[2 + count]
-    found = values[0].dataset.interleave(lambda *x: run(*x)[0].dataset, int(cycle), int(block))
+    found = values[0].dataset.interleave(lambda *x: as_tuples(run(*x)[0]), int(cycle), int(block))
     return [Stage(found)]
 
 
@@ -94,6 +95,47 @@ def _filter(step: Step, values: list[Any], context: Context) -> Any:
     count = len(step.attributes["Targuments"])
     run = function_of(step, context, "predicate", values[1 : 1 + count])
     return [Stage(values[0].dataset.filter(lambda *x: run(*x)[0]))]
+
+
+@handles("GroupByWindowDataset")
+def _group_by_window(step: Step, values: list[Any], context: Context) -> Any:
+    counts = [len(step.attributes[f"T{name}_func_other_arguments"]) for name in ("key", "reduce", "window_size")]
+    rest = iter(values[1:])
+    key, reduce, size = (
+        function_of(step, context, f"{name}_func", [next(rest) for _ in range(count)])
+        for name, count in zip(("key", "reduce", "window_size"), counts)
+    )
+    found = values[0].dataset.group_by_window(
+        key_func=lambda *x: run_one(key, *x),
+        reduce_func=lambda number, part: as_tuples(reduce(number, part)[0]),
+        window_size_func=lambda number: run_one(size, number),
+    )
+    return [Stage(found)]
+
+
+def run_one(function: Any, *values: Any) -> Any:
+    """The one result of a function of the library."""
+    (found,) = function(*values)
+    return found
+
+
+@handles("DirectedInterleaveDataset")
+def _directed(step: Step, values: list[Any], context: Context) -> Any:
+    selector, *stages = values
+    numbers = selector.dataset.map(lambda number: number)
+    stops = step.attributes.get("stop_on_empty_dataset", False)
+    return [Stage(Dataset.choose_from_datasets([stage.dataset for stage in stages], numbers, stops))]
+
+
+@handles("RebatchDatasetV2")
+def _rebatch(step: Step, values: list[Any], context: Context) -> Any:
+    stage, sizes, drops = values
+    return [Stage(stage.dataset.rebatch(sizes, drop_remainder=bool(drops)))]
+
+
+@handles("RandomDataset", "RandomDatasetV2")
+def _random(step: Step, values: list[Any], context: Context) -> Any:
+    return [_tuples(Dataset.random(int(values[1]) or None))]
 
 
 @handles("MapAndBatchDataset")
@@ -129,7 +171,7 @@ def _same(step: Step, values: list[Any], context: Context) -> Any:
 
 @handles("DatasetToSingleElement")
 def _single_element(step: Step, values: list[Any], context: Context) -> Any:
-    return list(as_tuple(values[0].dataset.get_single_element()))
+    return components(values[0].dataset.get_single_element())
 
 
 @handles("DatasetCardinality")

@@ -117,9 +117,13 @@ class Scanned(Pipe):
     def __init__(self, before: Pipe, initial: Any, function: Callable[..., Any]) -> None:
         self._state = as_element(initial)
         self._function, spec = trace_with_state(function, self._state, before.spec, "scan", lambda result: result[0])
-        self._states = len(nest.flatten(self._state))
+        self._states = len(self.state_leaves())
         super().__init__(spec[1], before, symbols=[*self._function.symbols, *nest.flatten(self._state, True)])
         self.calls_python = self._function.calls_python
+
+    def state_leaves(self) -> list[Any]:
+        """The leaves of the first state."""
+        return list(nest.flatten(self._state))
 
     def begin(self, iteration: Iteration) -> Iterator[Leaves]:
         state = tuple([iteration.leaf(leaf) for leaf in nest.flatten(self._state)])

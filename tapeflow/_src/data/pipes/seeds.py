@@ -61,6 +61,11 @@ class SeedSource:
         """What the stream begins with."""
         return self._seeds
 
+    @property
+    def changes(self) -> bool:
+        """Whether each iteration has seeds of its own."""
+        return self._changes
+
     def begin_at(self, seeds: tuple[int, int]) -> None:
         """Begins the stream of other seeds."""
         self._seeds = seeds

@@ -85,6 +85,11 @@ class Traced:
             return [tensor for tensor, place in symbols if place is not None and place[0] is self.graph]
         return nest.flatten(leaf, expand_composites=True) if leaf is not None else []
 
+    def inner_pipes(self) -> list[Pipe]:
+        """The pipes of the datasets among the leaves of the result."""
+        found = [getattr(leaf, "_pipe", None) for leaf in self.leaves]
+        return [pipe for pipe in found if isinstance(pipe, Pipe)]
+
     @property
     def has_random_streams(self) -> bool:
         """Whether it draws seeded random numbers: the calls for the elements then have an order."""

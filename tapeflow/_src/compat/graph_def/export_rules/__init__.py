@@ -5,6 +5,7 @@ from tapeflow._src.compat.graph_def.export_rules import (
     compositions,
     control_flow,
     control_gradients,
+    datasets,
     deferred,
     effects,
     features,

@@ -9,10 +9,13 @@ from tapeflow._src.compat.graph_def.exporter import (
     DataWithResources,
     ExportedNode,
     GraphWriter,
+    component_kinds,
     resource_of,
     resources_in,
+    row_tokens_in,
     writes,
 )
+from tapeflow._src.data.graph_calls import RowsToken
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -81,6 +84,11 @@ def _while(n: ExportedNode) -> Any:
     condition, body = n._params[0][1]
     w, (count, limit) = n.writer, n.extent
     resources = _all_resources([condition, body])
+    rows = row_tokens_in(condition)
+    known = {id(resource) for resource in resources}
+    resources += [token.iterator for token in rows if id(token.iterator) not in known]
+    for token in rows:
+        w.resources[id(token)] = _next_row(w, token)
     names = [w.functions.fresh_name(f"while_{part}") for part in ("cond", "body")]
     captured = len(body[0]) - count
 
@@ -89,6 +97,8 @@ def _while(n: ExportedNode) -> Any:
         outputs = inner.write()
         kept = [inner.value(number) for number, _, _ in body[0][count : count + captured]]
         following = inner.emitter.one("AddV2", inner.value(_COUNTER), inner.emitter.ints(1))
+        for token in rows:
+            inner.resources[id(token)] = _next_row(inner, token)
         return [following, inner.value(_LIMIT), *outputs, *kept, *(inner.resource(r) for r in resources)]
 
     def holds(inner: GraphWriter) -> list[Ref]:
@@ -107,6 +117,16 @@ def _while(n: ExportedNode) -> Any:
     results = n.e.node(op, given, cond=names[0], body=names[1], output_shapes=shapes, controls=w.effects)
     _record(n, stateful)
     return results[2 : 2 + count]
+
+
+def _next_row(w: GraphWriter, token: RowsToken) -> Ref:
+    """The next element of the iterator that a loop reads, or none."""
+    types, shapes = component_kinds(token.specs)
+    common = {"output_types": types, "output_shapes": shapes}
+    found = w.emitter.one("IteratorGetNextAsOptional", w.resource(token.iterator), controls=w.effects, **common)
+    w.stateful = True
+    w.effects[:] = [w.emitter.nodes[-1].name]
+    return found
 
 
 # TensorFlow's loops carry these two first, and its gradients rely on it.

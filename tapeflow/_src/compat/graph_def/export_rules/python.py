@@ -18,6 +18,9 @@ from tapeflow._src.ops.lookup.tables import TableCall
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import UnimplementedError
 
+# What writes nodes whose functions say what they mean in other ways, by the class of what they say.
+rule_by_call: dict[type, Callable[[ExportedNode, Any], Any]] = {}
+
 
 @writes("Composition", "EagerPyFunc")
 def _python(n: ExportedNode) -> Any:
@@ -26,6 +29,9 @@ def _python(n: ExportedNode) -> Any:
         return _table(n, call)
     if isinstance(call, CompositionCall):
         return _composition(n, call)
+    rule = rule_by_call.get(type(call))
+    if rule is not None:
+        return rule(n, call)
     raise _refused(n, call)
 
 
