@@ -315,7 +315,8 @@ class TensorArray:
     def stack(self, name: str | None = None) -> Any:
         """All elements as one tensor, along a new first dimension."""
         if isinstance(self._buffer, UnevenRows):
-            return _narrowed(self._buffer.stacked(), TensorShape([self._length]).concatenate(self._element_shape))
+            rows = self._buffer.stacked(self._element_shape)
+            return _narrowed(rows, TensorShape([self._length]).concatenate(self._element_shape))
         if self._buffer is not None:
             rows = _core.list_stack(self._buffer, self._element_shape)
             if self._length is not None and rows.shape.rank:
@@ -332,7 +333,8 @@ class TensorArray:
         if self._waits_for(indices):
             buffer = self._as_buffer()
             if isinstance(buffer, UnevenRows):
-                return _narrowed(buffer.at(indices).stacked(), TensorShape([None]).concatenate(self._element_shape))
+                rows = buffer.at(indices).stacked(self._element_shape)
+                return _narrowed(rows, TensorShape([None]).concatenate(self._element_shape))
             return primitives.GatherV2(_core.list_stack(buffer, self._element_shape), indices, 0, 0)
         return primitives.Pack(self._elements(indices.numpy()), 0)
 
@@ -340,7 +342,7 @@ class TensorArray:
         """All elements joined along their first dimension."""
         if isinstance(self._buffer, UnevenRows):
             rest = self._element_shape[1:] if self._element_shape.rank else TensorShape(None)
-            return _narrowed(self._buffer.joined(), TensorShape([None]).concatenate(rest))
+            return _narrowed(self._buffer.joined(self._element_shape), TensorShape([None]).concatenate(rest))
         if self._buffer is not None:
             rows = self.stack()
             sizes = primitives.Shape(rows, int32)

@@ -286,7 +286,11 @@ def _with_blanks_of(array: TensorList, shape: TensorShape, who: str) -> TensorAr
     if array._is_even() or not shape.is_fully_defined():
         return array
     rows = array._as_buffer()
-    return array._with_buffer(rows.with_blanks(shape.as_list())) if isinstance(rows, UnevenRows) else array
+    if not isinstance(rows, UnevenRows):
+        return array
+    filled = array._with_buffer(rows.with_blanks(shape.as_list()))
+    filled._element_shape = shape
+    return filled
 
 
 def get_item(input_handle: Any, index: Any, element_shape: Any, element_dtype: Any) -> Any:
@@ -438,7 +442,9 @@ def concatenated(input_handle: Any, element_shape: Any, leading_dims: Any, eleme
             rows = rows.with_equal_blanks(
                 f"{who}: List contains uninitialized tensors, and others of different shapes."
             )
-            return array._with_buffer(rows).concat(), primitives.Cast(rows.shapes[:, 1], int64)
+            even = array._with_buffer(rows)
+            even._element_shape = _merged(shape, array._element_shape, who)
+            return even.concat(), primitives.Cast(rows.shapes[:, 1], int64)
         joined = array.concat()
         sizes = primitives.Shape(array.stack(), int64)
         return joined, primitives.BroadcastTo(sizes[1], sizes[:1])

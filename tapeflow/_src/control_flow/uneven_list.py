@@ -48,19 +48,25 @@ class UnevenRows(NamedTuple):
         """The elements at these positions as a list."""
         return UnevenRows(*(primitives.GatherV2(part, indices, 0, 0) for part in self))
 
-    def stacked(self) -> Any:
-        """All elements, which must have one shape, along a new first dimension."""
-        common = _largest(self.shapes)
-        rows = _core.required(self.rows, common[0] > 0, f"TensorArray.stack: Tried to stack {_NEVER_WRITTEN}")
+    def stacked(self, element: TensorShape | None = None) -> Any:
+        """All elements, which must have one shape, along a new first dimension; none need be there if it is known."""
+        if element is not None and element.is_fully_defined():
+            common, rows = _filled_shape(convert_to_tensor(element.as_list(), dtype=int32)), self.rows
+        else:
+            common = _largest(self.shapes)
+            rows = _core.required(self.rows, common[0] > 0, f"TensorArray.stack: Tried to stack {_NEVER_WRITTEN}")
         same = primitives.LogicalOr(primitives.Equal(self.shapes, common), _unwritten(self.shapes))
         text = "TensorArray.stack: TensorArray has inconsistent shapes; all elements must have one."
         rows = _core.required(rows, primitives.All(same), text)
         return primitives.Reshape(rows, primitives.ConcatV2([self.length()[None], common[1 : common[0]]], 0))
 
-    def joined(self) -> Any:
-        """All elements joined along their first dimension."""
-        common = _largest(self.shapes)
-        rows = _core.required(self.rows, common[0] > 0, f"TensorArray.concat: Tried to concat {_NEVER_WRITTEN}")
+    def joined(self, element: TensorShape | None = None) -> Any:
+        """All elements joined along their first dimension; none need be there if the others are known."""
+        if element is not None and element.rank and element[1:].is_fully_defined():
+            common, rows = _filled_shape(convert_to_tensor([0, *element[1:].as_list()], dtype=int32)), self.rows
+        else:
+            common = _largest(self.shapes)
+            rows = _core.required(self.rows, common[0] > 0, f"TensorArray.concat: Tried to concat {_NEVER_WRITTEN}")
         text = "TensorArray.concat: Concat saw a scalar shape but requires at least vectors."
         rows = _core.required(rows, common[0] > 1, text)
         free = primitives.LogicalOr(primitives.Equal(range(1 + _MOST_DIMENSIONS), 1), _unwritten(self.shapes))

@@ -8,6 +8,7 @@ import numpy as np
 
 from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode, writes
+from tapeflow._src.types.tensor_shape import TensorShape
 
 
 @writes("Const")
@@ -312,33 +313,50 @@ def _list_set(n: ExportedNode) -> Any:
     fits = known.rank is not None and known[1:].is_fully_defined() and known[1:].as_list() == n.shape(2).as_list()
     index = _as_int32(e, index)
     if n.param(0) or not fits:
-        shape = e.one("Shape", item, out_type="int32")
-        rows = e.one("StridedSlice", e.one("Shape", buffer, out_type="int32"), e.ints([0]), e.ints([1]), e.ints([1]),
-                     shrink_axis_mask=1)  # fmt: skip
+        rows = _row_count(e, buffer)
         if n.param(0):
             rows = e.one("Maximum", rows, e.one("AddV2", index, e.ints(1)))
-        flat = e.one("Reshape", buffer, e.ints([-1]))
-        wanted = e.one("Mul", rows, e.one("Prod", shape, e.ints([0])))
-        more = e.one("Sub", wanted, e.one("Size", flat, out_type="int32"))
-        paddings = e.one("Reshape", e.one("Pack", [e.ints(0), more], axis=0), e.ints([1, 2]))
-        sizes = e.one("ConcatV2", [e.one("ExpandDims", rows, e.ints(0)), shape], e.ints(0))
-        buffer = e.one("Reshape", e.one("PadV2", flat, paddings, _zero(e, item)), sizes)
+        buffer = _filled_up(e, buffer, rows, e.one("Shape", item, out_type="int32"))
     place = e.one("Reshape", index, e.ints([1, 1]))
     return e.one("TensorScatterUpdate", buffer, place, e.one("ExpandDims", item, e.ints(0)))
+
+
+def _row_count(e: Emitter, buffer: Ref) -> Ref:
+    sizes = e.one("Shape", buffer, out_type="int32")
+    return e.one("StridedSlice", sizes, e.ints([0]), e.ints([1]), e.ints([1]), shrink_axis_mask=1)
+
+
+def _filled_up(e: Emitter, buffer: Ref, rows: Ref, shape: Ref) -> Ref:
+    """The buffer with so many rows of this shape; zeros are added at its end."""
+    flat = e.one("Reshape", buffer, e.ints([-1]))
+    wanted = e.one("Mul", rows, e.one("Prod", shape, e.ints([0])))
+    more = e.one("Sub", wanted, e.one("Size", flat, out_type="int32"))
+    paddings = e.one("Reshape", e.one("Pack", [e.ints(0), more], axis=0), e.ints([1, 2]))
+    sizes = e.one("ConcatV2", [e.one("ExpandDims", rows, e.ints(0)), shape], e.ints(0))
+    return e.one("Reshape", e.one("PadV2", flat, paddings, _zero(e, buffer)), sizes)
 
 
 def _zero(e: Emitter, like: Ref) -> Ref:
     return e.constant("" if like.dtype.name == "string" else 0, like.dtype)
 
 
+def _with_rows(n: ExportedNode, element: TensorShape) -> Ref:
+    """The buffer of a list with rows of this shape: one into which nothing was written has rows of no elements."""
+    known = n.shape(0)
+    if not element.is_fully_defined() or (known.rank is not None and known[1:].as_list() == element.as_list()):
+        return n[0]
+    return _filled_up(n.e, n[0], _row_count(n.e, n[0]), n.e.ints(element.as_list()))
+
+
 @writes("TensorListGetItem")
 def _list_get(n: ExportedNode) -> Any:
-    return n.e.one("GatherV2", n[0], n[1], n.e.ints(0))
+    return n.e.one("GatherV2", _with_rows(n, n.kind[1]), n[1], n.e.ints(0))
 
 
 @writes("TensorListStack")
 def _list_stack(n: ExportedNode) -> Any:
-    return n.e.one("Identity", n[0])
+    shape = n.kind[1]
+    return n.e.one("Identity", n[0] if shape.rank is None else _with_rows(n, shape[1:]))
 
 
 @writes("Required")
