@@ -41,3 +41,17 @@ def test_optimizers(keras, make):
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
     for one, two in zip(weights, expected_weights):
         np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("row", [0, 6])
+def test_a_step_of_infinite_gradients_is_skipped_whichever_replica_has_them(keras, row):
+    """Keras asks the first replica alone; the gradients of all are added after it."""
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
+        model = keras.Sequential([keras.Input([4]), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=1024.0), "mse")
+    x, before = X[:8].copy(), model.get_weights()
+    x[row] = np.inf
+    model.fit(x, Y[:8], batch_size=8, shuffle=False, verbose=0)
+    assert float(model.optimizer.dynamic_scale.numpy()) == 512.0
+    for one, two in zip(model.get_weights(), before):
+        np.testing.assert_array_equal(one, two)

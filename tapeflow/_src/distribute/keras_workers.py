@@ -1,4 +1,4 @@
-"""What Keras does together on several workers: the first one writes files; all skip a step of infinite gradients."""
+"""What Keras does together: the first worker writes files; all replicas skip a step of infinite gradients."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ _done: set[str] = set()
 
 
 def work_together(group: Communicator) -> None:
-    """Lets the callbacks of Keras, as far as it is imported, write on the first worker alone, and its loss scales
-    change on all workers alike."""
-    if _LOSS_SCALES in sys.modules and _LOSS_SCALES not in _done:
-        optimizer = sys.modules[_LOSS_SCALES].LossScaleOptimizer
-        optimizer.check_finite = _on_all_workers(optimizer.check_finite)
-        _done.add(_LOSS_SCALES)
+    """Lets the callbacks of Keras, as far as it is imported, write on the first worker alone."""
     for name in _WRITERS.keys() - _done:
         module = sys.modules.get(name)
         if module is None:
@@ -37,6 +32,14 @@ def work_together(group: Communicator) -> None:
         for method in methods:
             setattr(callback, method, _on_first_worker(getattr(callback, method), group, f"{kind}.{method}"))
         _done.add(name)
+
+
+def scale_losses_together() -> None:
+    """Lets the loss scales of Keras, if they are imported, change in all replicas alike."""
+    if _LOSS_SCALES in sys.modules and _LOSS_SCALES not in _done:
+        optimizer = sys.modules[_LOSS_SCALES].LossScaleOptimizer
+        optimizer.check_finite = _in_all_replicas(optimizer.check_finite)
+        _done.add(_LOSS_SCALES)
 
 
 def _on_first_worker(write: Callable[..., None], group: Communicator, what: str) -> Callable[..., None]:
@@ -49,8 +52,8 @@ def _on_first_worker(write: Callable[..., None], group: Communicator, what: str)
     return write_and_wait
 
 
-def _on_all_workers(check_finite: Callable[..., Any]) -> Callable[..., Any]:
-    """Gradients are added after the check, so those of all workers must be finite."""
+def _in_all_replicas(check_finite: Callable[..., Any]) -> Callable[..., Any]:
+    """Gradients are added after the check, so those of all replicas must be finite."""
 
     @functools.wraps(check_finite)
     def check(*args: Any, **kwargs: Any) -> Any:
