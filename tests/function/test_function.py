@@ -113,6 +113,35 @@ def test_reduce_retracing():
     assert "shape=<unknown>" in function.pretty_printed_concrete_signatures()
 
 
+def test_reduce_retracing_of_values_of_replicas_and_extension_types():
+    class Pair(tf.experimental.ExtensionType):
+        first: tf.Tensor
+        rest: tuple[tf.Tensor, ...]
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+    def both(size):
+        return strategy.experimental_distribute_values_from_function(
+            lambda context: tf.ones([size + context.replica_id_in_sync_group, 2])
+        )
+
+    def check(make, parts):
+        shapes = []
+
+        def traced(x):
+            shapes.append([part.shape.as_list() for part in parts(x)])
+            return [tf.reduce_sum(part) for part in parts(x)]
+
+        function = tf.function(traced, reduce_retracing=True)
+        for size in (1, 2, 0, 5):
+            expected = [float(tf.size(part)) for part in parts(make(size))]
+            assert [total.numpy() for total in function(make(size))] == expected
+        assert len(shapes) == 2 and all(None in shape for shape in shapes[1])
+
+    check(both, strategy.experimental_local_results)
+    check(lambda size: Pair(tf.ones([size, 2]), (tf.ones([2, size]),)), lambda x: (x.first, *x.rest))
+
+
 def test_retracing_warning_twice_per_function(caplog):
     function = tf.function(lambda x: 0)
     with caplog.at_level("WARNING", logger="tensorflow"):

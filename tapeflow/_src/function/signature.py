@@ -91,7 +91,7 @@ class CallSignature:
                 rows = None if splits.shape[0] is None else splits.shape[0] - 1
                 shape = [rows, *kind.shape[1 : kind.ragged_rank + 1], *flat.shape[1:]]
                 return RaggedTensorSpec(shape, kind.dtype, kind.ragged_rank, kind.row_splits_dtype)
-            return kind
+            return _with_parts(kind, parts)
 
         args, kwargs = nest.map_structure(relaxed, [list(self.args), self.kwargs])
         return CallSignature(tuple(args), kwargs)
@@ -164,6 +164,18 @@ def _expanded(arguments: Any) -> tuple[list[Any], dict[int, TensorShape], list[T
         if isinstance(leaf, SparseTensor | SparseTensorSpec):
             sparse_shapes.append(leaf.shape)
     return leaves, shape_by_place, sparse_shapes
+
+
+def _with_parts(kind: TypeSpec, parts: list[TensorSpec]) -> TypeSpec:
+    """The kind with other specs for its tensors, where they are what it is made of, as for values of replicas."""
+    fields = kind._serialize()
+    leaves = nest.flatten(fields)
+    own = [leaf for leaf in leaves if isinstance(leaf, TypeSpec)]
+    if own != [part for part in nest.flatten(kind, expand_composites=True) if isinstance(part, TensorSpec)]:
+        return kind
+    rest = iter(parts)
+    leaves = [next(rest) if isinstance(leaf, TypeSpec) else leaf for leaf in leaves]
+    return kind._deserialize(nest.pack_sequence_as(fields, leaves))  # type: ignore[no-any-return]
 
 
 def _covers(shape: TensorShape, narrow: TensorShape) -> bool:
