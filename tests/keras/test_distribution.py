@@ -55,3 +55,19 @@ def test_a_step_of_infinite_gradients_is_skipped_whichever_replica_has_them(kera
     assert float(model.optimizer.dynamic_scale.numpy()) == 512.0
     for one, two in zip(model.get_weights(), before):
         np.testing.assert_array_equal(one, two)
+
+
+def test_batches_that_do_not_divide(keras):
+    """Keras builds a model from the mean of the parts of the first batch, which must be equally large there."""
+
+    def fit(strategy):
+        with strategy.scope():
+            model = keras.Sequential([keras.Input([4]), keras.layers.Dense(1, kernel_initializer="ones")])
+            model.compile(keras.optimizers.SGD(0.01), "mse", weighted_metrics=["mae"])
+        model.fit(X[:7], Y[:7], batch_size=7, epochs=2, shuffle=False, verbose=0, validation_data=(X[:5], Y[:5]))
+        return model.evaluate(X[:5], Y[:5] + 1.0, batch_size=5, verbose=0)[1], model.predict(X[:3], verbose=0)
+
+    mean_error, predictions = fit(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2"]))
+    expected_error, expected = fit(tf.distribute.get_strategy())
+    np.testing.assert_allclose(mean_error, expected_error, rtol=0.05)
+    np.testing.assert_allclose(predictions, expected, atol=0.05)

@@ -9,6 +9,7 @@ from typing import Any
 
 from tapeflow._src.distribute.communicator import Communicator
 from tapeflow._src.distribute.context import ReduceOp, get_replica_context
+from tapeflow._src.distribute.values import select
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.types.dtypes import float32
 
@@ -18,6 +19,7 @@ _WRITERS = {
     "keras.src.callbacks.backup_and_restore": ("BackupAndRestore", ("_save_model", "on_train_end")),
 }
 _LOSS_SCALES = "keras.src.optimizers.loss_scale_optimizer"
+_TRAINER = "keras.src.backend.tensorflow.trainer"
 _done: set[str] = set()
 
 
@@ -34,8 +36,13 @@ def work_together(group: Communicator) -> None:
         _done.add(name)
 
 
-def scale_losses_together() -> None:
-    """Lets the loss scales of Keras, if they are imported, change in all replicas alike."""
+def train_together() -> None:
+    """Lets the loss scales of Keras, if they are imported, change in all replicas alike, and its models be built from
+    a batch whose parts differ in size."""
+    if _TRAINER in sys.modules and _TRAINER not in _done:
+        trainer = sys.modules[_TRAINER].TensorFlowTrainer
+        trainer._maybe_symbolic_build = _from_one_part(trainer._maybe_symbolic_build)
+        _done.add(_TRAINER)
     if _LOSS_SCALES in sys.modules and _LOSS_SCALES not in _done:
         optimizer = sys.modules[_LOSS_SCALES].LossScaleOptimizer
         optimizer.check_finite = _in_all_replicas(optimizer.check_finite)
@@ -63,3 +70,18 @@ def _in_all_replicas(check_finite: Callable[..., Any]) -> Callable[..., Any]:
         return replica.all_reduce(ReduceOp.SUM, 1.0 - cast(finite, float32)) < 0.5
 
     return check
+
+
+def _from_one_part(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Models are built from the shapes of a batch: those of a replica's part. Keras takes the mean of all parts, which
+    exists only if they are equally large."""
+
+    @functools.wraps(build)
+    def build_from_one_part(trainer: Any, iterator: Any = None, data_batch: Any = None) -> Any:
+        strategy = trainer._distribute_strategy
+        if strategy is None or iterator is None:
+            return build(trainer, iterator, data_batch)
+        batch = next(iter(iterator))[-1]
+        return build(trainer, None, select(next(batch), 0))
+
+    return build_from_one_part

@@ -33,7 +33,7 @@ from tapeflow._src.distribute.input import (
     from_functions,
     input_iterator,
 )
-from tapeflow._src.distribute.keras_workers import scale_losses_together, work_together
+from tapeflow._src.distribute.keras_workers import train_together, work_together
 from tapeflow._src.distribute.options import pack_size, travels_narrow
 from tapeflow._src.distribute.values import DistributedValues, Mirrored, regroup
 from tapeflow._src.distribute.variables import creator
@@ -316,7 +316,7 @@ class Strategy:
     def _share_initial_value(self, variable: Any) -> None:
         """All processes begin with the value of the first one."""
         if self.num_replicas_in_sync > 1:
-            scale_losses_together()
+            train_together()
         if self._group.size > 1 and not _core.is_tracing():
             work_together(self._group)
             name = f"broadcast of the initial value of variable {variable.name}"
