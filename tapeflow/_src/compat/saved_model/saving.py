@@ -30,6 +30,7 @@ from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import encode
 from tapeflow._src.io.atomic_files import AtomicFiles
+from tapeflow._src.io.atomic_folders import replaced_folder
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.ops.lookup.tables import DenseHashTable, LookupInterface
@@ -445,7 +446,11 @@ class SavedModelWriter:
     # ---- files
 
     def write(self, folder: str) -> None:
-        """Writes the files. They take their places together; `saved_model.pb` is the last."""
+        """Writes the files, which take their places together: a model that was there is whole until then."""
+        with replaced_folder(folder, os.path.join("variables", "variables.")) as place:
+            self._write_files(place)
+
+    def _write_files(self, folder: str) -> None:
         os.makedirs(os.path.join(folder, "variables"), exist_ok=True)
         os.makedirs(os.path.join(folder, "assets"), exist_ok=True)
         values: dict[str, Any] = {
