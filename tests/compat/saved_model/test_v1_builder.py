@@ -143,3 +143,33 @@ def test_a_loaded_graph_knows_which_variables_have_values():
         assert not session.run("ready:0")
         session.run(v1.global_variables_initializer())
         assert session.run("ready:0")
+
+
+def test_signatures_with_sparse_tensors(tmp_path):
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.sparse_placeholder(tf.float32, [None, 2])
+        total = tf.sparse.sparse_dense_matmul(x, np.ones([2, 2], np.float32))
+        v1.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"total": total, "twice": x * 2.0})
+    signature = tf.saved_model.load(tmp_path / "m").signatures["serving_default"]
+    given = tf.sparse.from_dense([[1.0, 0.0], [0.0, 3.0]])
+    found = signature(x_indices=given.indices, x_values=given.values, x_dense_shape=given.dense_shape)
+    np.testing.assert_array_equal(found["total"], [[1, 1], [3, 3]])
+    assert isinstance(found["twice"], tf.SparseTensor)
+    np.testing.assert_array_equal(tf.sparse.to_dense(found["twice"]), [[2, 0], [0, 6]])
+
+
+def test_tables_of_constants_in_a_graph_are_saved_and_saved_again(tmp_path):
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.string, [None])
+        pairs = v1.lookup.KeyValueTensorInitializer(v1.constant(["a", "b"]), v1.constant([1, 2], tf.int64))
+        y = v1.lookup.StaticHashTable(pairs, -1).lookup(x)
+        session.run(v1.tables_initializer())
+        builder = v1.saved_model.Builder(str(tmp_path / "m"))
+        signature = {"serving_default": v1.saved_model.predict_signature_def({"x": x}, {"y": y})}
+        builder.add_meta_graph_and_variables(session, ["serve"], signature, main_op=v1.tables_initializer())
+        builder.save()
+    loaded = tf.saved_model.load(tmp_path / "m")
+    tf.saved_model.save(loaded, tmp_path / "again", dict(loaded.signatures))
+    for folder in ("m", "again"):
+        found = tf.saved_model.load(tmp_path / folder).signatures["serving_default"](x=tf.constant(["b", "z"]))
+        assert found["y"].numpy().tolist() == [2, -1]

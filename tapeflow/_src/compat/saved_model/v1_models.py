@@ -17,14 +17,17 @@ from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
+from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.io.protos import messages
-from tapeflow._src.io.protos.tensor_messages import shape_of
+from tapeflow._src.io.protos.tensor_messages import shape_message, shape_of
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import TensorSpec
 from tapeflow._src.variables import Variable
 
@@ -123,10 +126,46 @@ def _partitions(meta_graph: Any) -> dict[str, tuple[str, tuple[slice, ...]]]:
 
 def _roots(meta_graph: Any) -> list[str]:
     """The nodes that signatures, variables and initialisation name."""
-    tensors = [info for s in meta_graph.signature_def.values() for info in (*s.inputs.values(), *s.outputs.values())]
+    tensors = [
+        part
+        for signature in meta_graph.signature_def.values()
+        for entry in (*signature.inputs.values(), *signature.outputs.values())
+        for _, part in _parts("", entry)
+    ]
     variables = [node.name for node in meta_graph.graph_def.node if node.op in _VARIABLES]
     assets = [entry.tensor_info.name.partition(":")[0] for entry in meta_graph.asset_file_def]
     return [*(info.name.partition(":")[0] for info in tensors), *variables, *assets, *_initializers(meta_graph)]
+
+
+def _parts(name: str, info: Any) -> list[tuple[str, Any]]:
+    """The tensors of an input or output of a signature, by the names that their arguments have."""
+    encoding = info.WhichOneof("encoding")
+    if encoding == "composite_tensor":
+        return [(f"{name}_component_{i}", part) for i, part in enumerate(info.composite_tensor.components)]
+    if encoding != "coo_sparse":
+        return [(name, info)]
+    rank = None if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
+    sparse, found = info.coo_sparse, []
+    for part, dtype, shape in (
+        ("indices", as_dtype("int64"), [None, rank]),
+        ("values", as_dtype(info.dtype), [None]),
+        ("dense_shape", as_dtype("int64"), [rank]),
+    ):
+        tensor = messages.TensorInfo(name=getattr(sparse, f"{part}_tensor_name"), dtype=dtype.as_datatype_enum)
+        tensor.tensor_shape.CopyFrom(shape_message(TensorShape(shape)))
+        found.append((f"{name}_{part}", tensor))
+    return found
+
+
+def _packed(info: Any, tensors: list[Any]) -> Any:
+    """An output of a signature, of its tensors."""
+    encoding = info.WhichOneof("encoding")
+    if encoding == "coo_sparse":
+        return SparseTensor(*tensors)
+    if encoding != "composite_tensor":
+        return tensors[0]
+    value = messages.StructuredValue(type_spec_value=info.composite_tensor.type_spec)
+    return nest.pack_sequence_as(decode(value), tensors, expand_composites=True)
 
 
 class V1Loader:
@@ -159,6 +198,7 @@ class V1Loader:
                 if key not in _INITIALIZERS and signature.outputs
             }
             self._initialize()
+        root._tables = [thing for thing in self._resources.values() if hasattr(thing, "key_dtype")]
         root.trainable_variables = [v for v in root.variables if v.trainable]
         root.signatures = SignatureMap(signatures)
         root.__dict__["prune"] = self._prune
@@ -180,19 +220,22 @@ class V1Loader:
         return Program(nodes, known, outputs, targets, self._library, self._library.where)
 
     def _signature(self, key: str, signature: Any) -> ConcreteFunction:
-        names, results = sorted(signature.inputs), sorted(signature.outputs)
-        nodes = [signature.inputs[name].name.partition(":")[0] for name in names]
-        program = self._program(nodes, [signature.outputs[name].name for name in results], [])
+        info_by_name = {
+            n: info for name in sorted(signature.inputs) for n, info in _parts(name, signature.inputs[name])
+        }
+        node_by_name = {name: info.name.partition(":")[0] for name, info in info_by_name.items()}
+        results = {name: signature.outputs[name] for name in sorted(signature.outputs)}
+        fetched = [part.name for name, info in results.items() for _, part in _parts(name, info)]
+        program = self._program(list(node_by_name.values()), fetched, [])
 
         def run(**kwargs: Any) -> dict[str, Any]:
-            given = {node: kwargs[name] for node, name in zip(nodes, names)}
-            return dict(zip(results, program.results({**self._assets, **given}, self._resources)))
+            given = {node: kwargs[name] for name, node in node_by_name.items()}
+            found = iter(program.results({**self._assets, **given}, self._resources))
+            return {name: _packed(info, [next(found) for _ in _parts(name, info)]) for name, info in results.items()}
 
         specs = {
-            name: TensorSpec(
-                shape_of(signature.inputs[name].tensor_shape), as_dtype(signature.inputs[name].dtype), name
-            )
-            for name in names
+            name: TensorSpec(shape_of(info.tensor_shape), as_dtype(info.dtype), name)
+            for name, info in sorted(info_by_name.items())
         }
         return Function(run, key, autograph=False).get_concrete_function(**specs)
 

@@ -16,8 +16,11 @@ from tapeflow._src.types.file_errors import file_errors, file_name
 
 
 def elements(tensor: Any) -> list[Any]:
-    """The elements of a tensor as Python values, in order."""
-    return np.asarray(tensor.numpy()).reshape(-1).tolist()
+    """The elements of a tensor as Python values, in order; those of a graph must be constants."""
+    value = get_static_value(tensor) if _core.is_symbolic(tensor) else tensor.numpy()
+    if value is None:
+        raise UnimplementedError.of("a table begins with keys and values that are constants; got tensors of a graph")
+    return np.asarray(value).reshape(-1).tolist()
 
 
 class KeyedDtypes:
