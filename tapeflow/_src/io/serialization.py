@@ -13,7 +13,7 @@ from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import array_of, tensor_message
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.effects.host_call import host_call
+from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place, host_call
 from tapeflow._src.types.dtypes import as_dtype, string
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
@@ -31,6 +31,9 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>
     """
     return host_call(_serialize, [convert_to_tensor(tensor)], [("string", [])])[0]
+
+
+_serialize.raw_call = CompositionCall(serialize_tensor, (Place(0),), {})  # type: ignore[attr-defined]
 
 
 def _legacy(dtype: Any) -> str:
@@ -107,6 +110,8 @@ def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | Non
         return [convert_to_tensor(np.asarray(found, dtype=object).reshape(-1, 3), "string")]
 
     parts = [sp_input.indices, sp_input.values, sp_input.dense_shape]
+    place = CompositePlace(SparseTensor, [Place(i) for i in range(3)])
+    run.raw_call = CompositionCall(serialize_many_sparse, (place,), {})  # type: ignore[attr-defined]
     return host_call(run, parts, [("string", [None, 3])])[0]
 
 

@@ -26,7 +26,7 @@ def _like(name: str, value: int, sentence: str, example: str) -> None:
         x = tensor_of(a)
         kind = dtype_or(dtype, x.dtype)
         one = convert_to_tensor(str(value) if value else "") if kind.name == "string" else cast(value, kind)
-        return primitives.BroadcastTo(one, x.shape.as_list())
+        return primitives.BroadcastTo(one, constants.dynamic_dims(x))
 
     document(function, sentence, example)
     public(*(f"experimental.numpy.{n}" for n in name.split()))(function)

@@ -87,7 +87,7 @@ def _list_difference(x: Any, y: Any, out_idx: Any) -> ListDiff:
     return ListDiff(*host_call(run, [x, convert_to_tensor(y, x.dtype)], specs))
 
 
-def _unique_slices(x: Any, axis: Any, out_idx: Any) -> tuple[Any, Any, Any]:
+def _unique_slices(x: Any, axis: Any, out_idx: Any, counted: bool = True) -> tuple[Any, ...]:
     """The different slices along an axis in the order they first appear, the number of each, and how often it does."""
     x, kind = convert_to_tensor(x), as_dtype(out_idx).as_numpy_dtype
     axes = dims_of(axis) if convert_to_tensor(axis).shape.num_elements() else [0]
@@ -102,11 +102,12 @@ def _unique_slices(x: Any, axis: Any, out_idx: Any) -> tuple[Any, Any, Any]:
         first = [numbers.index(i) for i in range(len(number_by_row))]
         counts = np.bincount(np.asarray(numbers, int), minlength=len(first)).astype(kind)
         kept = convert_to_tensor(np.take(array, np.asarray(first, int), along), x.dtype)
-        return [kept, convert_to_tensor(np.asarray(numbers, kind)), convert_to_tensor(counts)]
+        found = [kept, convert_to_tensor(np.asarray(numbers, kind)), convert_to_tensor(counts)]
+        return found if counted else found[:2]
 
     shape = [None if i == along % max(x.shape.rank, 1) else d for i, d in enumerate(x.shape.as_list())]
-    y, idx, count = host_call(run, [x], [(x.dtype, shape), (out_idx, [None]), (out_idx, [None])])
-    return y, idx, count
+    specs = [(x.dtype, shape), (out_idx, [None]), (out_idx, [None])]
+    return tuple(host_call(run, [x], specs if counted else specs[:2]))
 
 
 def _gradient_axes(s0: Any, s1: Any) -> BroadcastGradientArgs:
@@ -261,7 +262,11 @@ ROWS: list[tuple[str, str, Any]] = [
     ("StringSplitV2", "input, sep, maxsplit=-1", _split_2),
     ("Svd", "input, compute_uv=True, full_matrices=False", _svd),
     ("ToBool", "input", _to_bool),
-    ("UniqueV2", "x, axis, out_idx='int32'", lambda x, axis, out_idx: UniqueV2(*_unique_slices(x, axis, out_idx)[:2])),
+    (
+        "UniqueV2",
+        "x, axis, out_idx='int32'",
+        lambda x, axis, out_idx: UniqueV2(*_unique_slices(x, axis, out_idx, False)),
+    ),
     (
         "UniqueWithCountsV2",
         "x, axis, out_idx='int32'",

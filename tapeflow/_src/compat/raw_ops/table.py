@@ -514,8 +514,9 @@ def add_rows(rows: list[tuple[str, str, Any]]) -> None:
 
 # The raw operation that a public function is, by the function's identity: its name and how many arguments it takes.
 raw_name_by_function: dict[int, tuple[str, int | None]] = {}
-# The same for functions that only serve raw operations: they take the arguments of the operation, in its order.
-raw_name_by_adapter: dict[int, str] = {}
+# The same for functions that only serve raw operations: they take the arguments of the operation, in its order. One may
+# serve several operations with different numbers of arguments.
+raw_name_by_adapter: dict[tuple[int, int], str] = {}
 
 
 def definitions() -> list[tuple[str, Any]]:
@@ -538,8 +539,9 @@ def definitions() -> list[tuple[str, Any]]:
         target = adapt(target) if adapt else target
         if getattr(target, "__name__", "") == "<lambda>":
             target.__name__ = name
+        operation = RawOperation(name, arguments, namespace.installed(target), count)
         if id(target) not in raw_name_by_function:
-            raw_name_by_adapter.setdefault(id(target), name)
-        operation_by_name[name] = RawOperation(name, arguments, namespace.installed(target), count)
+            raw_name_by_adapter.setdefault((id(target), len(operation._parameters)), name)
+        operation_by_name[name] = operation
     own = [(f"raw_ops.{name}", raw) for name, raw in primitives.raw_functions if name not in operation_by_name]
     return [*own, *((f"raw_ops.{name}", operation) for name, operation in operation_by_name.items())]

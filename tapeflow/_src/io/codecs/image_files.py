@@ -16,7 +16,7 @@ from tapeflow._src.io.codecs.webp import is_webp, read_webp
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import ensure_shape
-from tapeflow._src.ops.effects.host_call import host_call
+from tapeflow._src.ops.effects.host_call import CompositionCall, Place, host_call
 from tapeflow._src.ops.image.color import convert_image_dtype
 from tapeflow._src.ops.random.stateless import stateless_uniform
 from tapeflow._src.ops.random.streams import uniform
@@ -244,6 +244,8 @@ def decode_jpeg(
         found = _read(contents.numpy(), channels, False, "decode_jpeg", read)
         return [convert_to_tensor(np.ascontiguousarray(_still(found, "decode_jpeg")))]
 
+    options = (channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
+    run.raw_call = CompositionCall(decode_jpeg, (Place(0), *options), {})  # type: ignore[attr-defined]
     return host_call(run, [_file(contents)], [(uint8, [None, None, channels or None])])[0]
 
 
@@ -321,6 +323,11 @@ def encode_jpeg(
         data = write_jpeg(array, level, progressive, optimize_size, chroma_downsampling, density, xmp_metadata)
         return [convert_to_tensor(data)]
 
+    options = {"format": format, "progressive": progressive, "optimize_size": optimize_size}
+    options |= {"chroma_downsampling": chroma_downsampling, "density_unit": density_unit, "x_density": x_density}
+    options |= {"y_density": y_density, "xmp_metadata": xmp_metadata}
+    call = CompositionCall(encode_jpeg, (Place(0),), {"quality": Place(1), **options})
+    run.raw_call = call  # type: ignore[attr-defined]
     return host_call(run, [image, convert_to_tensor(quality, int32)], [("string", [])])[0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.image.color import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from tapeflow._src.ops.image.geometry import as_image
 from tapeflow._src.ops.random.stateless import stateless_uniform
@@ -197,7 +197,10 @@ def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor:
 
 def _crop(value: Any, size: Any, sample: Sample) -> Tensor:
     value = convert_to_tensor(value)
-    counts = [int(s) for s in np.asarray(size)]
+    known = get_static_value(convert_to_tensor(size, dtype_hint=int32))
+    if known is None or not value.shape.is_fully_defined():
+        return _dynamic_crop(value, size, None if known is None else known.tolist(), sample)
+    counts = [int(s) for s in known]
     dims = value.shape.as_list()
     if len(counts) != len(dims) or any(d < s for d, s in zip(dims, counts)):
         raise ValueError(f"image.random_crop: Need value.shape >= size, got  {dims} {counts}")
@@ -205,6 +208,21 @@ def _crop(value: Any, size: Any, sample: Sample) -> Tensor:
     corner = primitives.FloorMod(sample([len(dims)], 0, int32.max, int32), room)
     begin = corner if _core.is_symbolic(corner) else [int(c) for c in np.asarray(corner)]
     return primitives.StridedSlice(value, begin, [1] * len(dims), counts)
+
+
+def _dynamic_crop(value: Any, size: Any, known: list[int] | None, sample: Sample) -> Tensor:
+    """The same of a value or to a size that only the graph knows."""
+    rank = value.shape.rank
+    if rank is None or (known is not None and len(known) != rank):
+        raise ValueError(f"image.random_crop: Need value.shape >= size, got  {value.shape} {known or size}")
+    counts, sizes = cast(size, int32), primitives.Shape(value, int32)
+    fits = primitives.All(primitives.GreaterEqual(sizes, counts))
+    sizes = _core.required(sizes, fits, "image.random_crop: Need value.shape >= size")
+    corner = primitives.FloorMod(sample([rank], 0, int32.max, int32), sizes - counts + 1)
+    result = primitives.StridedSlice(value, corner, [1] * rank, counts if known is None else known)
+    if known is not None:
+        result.set_shape(known)
+    return result
 
 
 @public("image.random_crop", "compat.v1.image.random_crop", "compat.v1.random_crop")

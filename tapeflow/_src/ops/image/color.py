@@ -12,6 +12,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.types.dtypes import as_dtype, float32
 from tapeflow._src.types.errors import InvalidArgumentError
 
@@ -91,11 +92,15 @@ def _as_float(image: Any) -> tuple[Any, Any]:
     return convert_image_dtype(image, float32), image.dtype
 
 
-def _check_channels(images: Any, channels: int, what: str) -> None:
-    if images.shape.rank == 0 or images.shape[-1] != channels:
+def _with_channels(images: Any, channels: int, what: str) -> Any:
+    """The images, which have so many channels; where that is not known, it is checked when the graph runs."""
+    if images.shape.rank == 0 or (images.shape.rank and images.shape[-1] not in (channels, None)):
         raise InvalidArgumentError.of(
             f"{what}: the last dimension must be {channels}, one per channel; got {images.shape.as_list()}"
         )
+    if images.shape.rank and images.shape[-1] is None:
+        return ensure_shape(images, [*images.shape.as_list()[:-1], channels])
+    return images
 
 
 # ---- linear conversions
@@ -109,8 +114,9 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Any:
     <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[0.9999]]], dtype=float32)>
     """
     images = convert_to_tensor(images)
-    if images.shape.rank == 0 or images.shape[-1] != 3:
+    if images.shape.rank == 0 or (images.shape.rank and images.shape[-1] not in (3, None)):
         raise ValueError(f"image.rgb_to_grayscale: the last dimension of the images must be 3; got {images.shape}")
+    images = _with_channels(images, 3, "image.rgb_to_grayscale")
     given = images.dtype
     images = convert_image_dtype(images, float32)
     weights = convert_to_tensor([0.2989, 0.5870, 0.1140], dtype=float32)
@@ -125,8 +131,9 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[2., 2., 2.]]], dtype=float32)>
     """
     images = convert_to_tensor(images)
-    if images.shape.rank == 0 or images.shape[-1] != 1:
+    if images.shape.rank == 0 or (images.shape.rank and images.shape[-1] not in (1, None)):
         raise ValueError("Input images must be grayscale (last dimension should be size 1).")
+    images = _with_channels(images, 1, "image.grayscale_to_rgb")
     return primitives.Tile(images, [1] * (images.shape.rank - 1) + [3])
 
 
@@ -150,7 +157,7 @@ _YUV_TO_RGB: list[list[float]] = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.1
 
 def _mixed(images: Any, matrix: list[list[float]], what: str) -> Tensor:
     images = convert_to_tensor(images)
-    _check_channels(images, 3, what)
+    images = _with_channels(images, 3, what)
     dims = dynamic_dims(images)
     flat = primitives.Reshape(images, [math.prod(dims[:-1]), 3])
     return primitives.Reshape(primitives.MatMul(flat, convert_to_tensor(matrix, dtype=images.dtype)), dims)
@@ -208,7 +215,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
      dtype=float32)>
     """
     images = convert_to_tensor(images)
-    _check_channels(images, 3, "image.rgb_to_hsv")
+    images = _with_channels(images, 3, "image.rgb_to_hsv")
     red, green, blue = primitives.Unpack(images, -1, -1)
     where, zero, one = primitives.SelectV2, cast(0, images.dtype), cast(1, images.dtype)
     red_leads = primitives.LogicalAnd(red >= green, red >= blue)
@@ -237,7 +244,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[1., 0., 0.]]], dtype=float32)>
     """
     images = convert_to_tensor(images)
-    _check_channels(images, 3, "image.hsv_to_rgb")
+    images = _with_channels(images, 3, "image.hsv_to_rgb")
     hue, saturation, value = primitives.Unpack(images, -1, -1)
     turn = hue * 6
     parts = (primitives.Abs(turn - 3) - 1, 2 - primitives.Abs(turn - 2), 2 - primitives.Abs(turn - 4))
@@ -259,7 +266,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Any:
     if not _core.is_tensor(delta) and not -1 <= delta <= 1:
         raise ValueError("delta must be in the interval [-1, 1]")
     x, given = _as_float(image)
-    _check_channels(x, 3, "image.adjust_hue")
+    x = _with_channels(x, 3, "image.adjust_hue")
     hue, saturation, value = primitives.Unpack(rgb_to_hsv(x), -1, -1)
     turned = hue + cast(delta, x.dtype)
     turned = turned - primitives.Floor(turned)
@@ -274,7 +281,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     <tf.Tensor: shape=(1, 1, 3), dtype=float32, numpy=array([[[1., 0., 0.]]], dtype=float32)>
     """
     x, given = _as_float(image)
-    _check_channels(x, 3, "image.adjust_saturation")
+    x = _with_channels(x, 3, "image.adjust_saturation")
     hue, saturation, value = primitives.Unpack(rgb_to_hsv(x), -1, -1)
     zero, one = cast(0, x.dtype), cast(1, x.dtype)
     saturation = primitives.Minimum(primitives.Maximum(saturation * cast(saturation_factor, x.dtype), zero), one)

@@ -9,7 +9,7 @@ import numpy as np
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import eye
+from tapeflow._src.ops.arrays.constants import dynamic_dims, eye, ones_like
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import boolean_mask
 from tapeflow._src.ops.linalg.products import adjoint, swapped_ends
@@ -188,8 +188,7 @@ def take_rows(x: Any, order: Any) -> Tensor:
 
 
 def _lower_part(lower_upper: Any) -> Tensor:
-    dims = lower_upper.shape.as_list()
-    ones = primitives.BroadcastTo(cast(1, lower_upper.dtype), dims[:-1])
+    ones = ones_like(primitives.MatrixDiagPartV3(lower_upper, 0, cast(0, lower_upper.dtype), "RIGHT_LEFT"))
     return primitives.MatrixSetDiagV3(primitives.MatrixBandPart(lower_upper, -1, 0), ones, 0)
 
 
@@ -232,8 +231,8 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
 
 def inverse_permutation(perm: Any) -> Tensor:
     """For each i, where i stands in `perm`."""
-    places = np.arange(perm.shape[-1])[:, np.newaxis]
-    here = primitives.Equal(primitives.ExpandDims(perm, -2), convert_to_tensor(places, dtype=perm.dtype))
+    places = primitives.ExpandDims(primitives.Range(0, dynamic_dims(perm)[-1], 1), -1)
+    here = primitives.Equal(primitives.ExpandDims(perm, -2), cast(places, perm.dtype))
     return primitives.ArgMax(cast(here, int32), -1)
 
 
@@ -457,23 +456,20 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     above, main, below = (primitives.ExpandDims(d, -1) for d in _padded_diagonals(diagonals, diagonals_format))
     rhs = convert_to_tensor(rhs, dtype_hint=main.dtype)
     rank, n = main.shape.rank, main.shape[-2]
-    if rhs.shape.rank != rank or rhs.shape[-2] != n:
+    if rhs.shape.rank != rank or (n is not None and rhs.shape[-2] not in (n, None)):
         raise InvalidArgumentError.of(
             f"tridiagonal_matmul: All input tensors must have the same rank; got {main.shape[:-1]} and {rhs.shape}",
         )
-    begin, step = [0] * rank, [1] * rank
 
-    def rows(x: Any, first: int) -> Tensor:
-        start, count = list(begin), x.shape.as_list()
-        start[-2], count[-2] = first, n - 1
-        return primitives.StridedSlice(x, start, step, count)
+    def rows(x: Any, first: int) -> Any:
+        return x[..., 1:, :] if first else x[..., :-1, :]
 
     def shifted(x: Any, before: int) -> Tensor:
         paddings = [0] * (2 * x.shape.rank)
         paddings[-4:-2] = [before, 1 - before]
         return primitives.PadV2(x, paddings, cast(0, x.dtype))
 
-    if n < 2:
+    if n is not None and n < 2:
         return main * rhs
     upper = shifted(rows(above, 0) * rows(rhs, 1), 0)
     lower = shifted(rows(below, 1) * rows(rhs, 0), 1)
@@ -534,13 +530,15 @@ def eigh_tridiagonal(
         raise TypeError("eigh_tridiagonal: select_range must be given with select='i' or select='v'")
     alpha = convert_to_tensor(alpha)
     beta = convert_to_tensor(beta, dtype_hint=alpha.dtype)
-    if alpha.shape.rank < 1 or beta.shape.rank < 1 or beta.shape[-1] != alpha.shape[-1] - 1:
+    ranks = alpha.shape.rank, beta.shape.rank
+    main, below = (None, None) if min(ranks) < 1 else (alpha.shape[-1], beta.shape[-1])
+    if min(ranks) < 1 or (main is not None and below is not None and below != main - 1):
         raise InvalidArgumentError.of(
             f"eigh_tridiagonal: Incompatible shapes: beta must have one element less than alpha; got "
             f"{alpha.shape.as_list()} vs. {beta.shape.as_list()}",
         )
     matrix = primitives.MatrixDiagV3(alpha, 0, padding_value=0)
-    if beta.shape[-1]:
+    if beta.shape[-1] != 0:
         matrix = primitives.MatrixSetDiagV3(matrix, beta, -1)
     values, *vectors = primitives.SelfAdjointEigV2(matrix, not eigvals_only)
     if values.dtype.is_complex:

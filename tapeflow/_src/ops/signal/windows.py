@@ -7,39 +7,71 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.types.dtypes import as_dtype, float32
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
+from tapeflow._src.ops.arrays.indexing import where
+from tapeflow._src.types.dtypes import as_dtype, float32, int32
 
 _BLOCK = 2**16  # elements
 
 
-def _checked(window_length: Any, dtype: Any) -> tuple[int, Any]:
+def _checked(window_length: Any, dtype: Any) -> tuple[Any, Any]:
+    """The length, an integer, or a tensor that only the graph knows, and the dtype."""
     dtype = as_dtype(dtype)
     if not dtype.is_floating:
         raise ValueError(f"dtype must be a floating point type. Found {dtype}")
+    if _core.is_symbolic(window_length):
+        known = get_static_value(window_length)
+        if known is None:
+            if window_length.shape.rank not in (0, None):
+                raise ValueError(f"Shape {window_length.shape} must have rank 0")
+            return cast(window_length, int32), dtype
+        window_length = known
     length = np.asarray(window_length)
     if length.ndim != 0:
         raise ValueError(f"Shape {length.shape} must have rank 0")
     return int(length), dtype
 
 
-def _in_blocks(length: int, dtype: Any, window: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """`window` of 0, 1, ..., length - 1. Float64 is used for a block at a time, so that a long window fits."""
+def _in_blocks(length: Any, dtype: Any, window: Callable[[Any, Any], Any]) -> Any:
+    """`window(functions, i)` of 0, 1, ..., length - 1. Float64 is used for a block at a time: a long one fits."""
+    if _core.is_symbolic(length):
+        return cast(window(_InGraph, cast(primitives.Range(0, length, 1), "float64")), dtype)
     values = np.empty(max(length, 0), dtype.as_numpy_dtype)
     for start in range(0, length, _BLOCK):
-        values[start : start + _BLOCK] = window(np.arange(start, min(start + _BLOCK, length)))
+        values[start : start + _BLOCK] = window(np, np.arange(start, min(start + _BLOCK, length)))
     return convert_to_tensor(values)
+
+
+class _InGraph:
+    """The functions of NumPy that windows use, in a graph."""
+
+    cos, sin, sqrt = primitives.Cos, primitives.Sin, primitives.Sqrt
+
+    @staticmethod
+    def maximum(x: Any, y: Any) -> Any:
+        """The larger of two."""
+        return primitives.Maximum(x, cast(y, x.dtype))
+
+
+def _wide(count: Any) -> Any:
+    """A count as float64 where it is a tensor."""
+    return cast(count, "float64") if _core.is_symbolic(count) else count
 
 
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, a: float, b: float) -> Any:
     length, dtype = _checked(window_length, dtype)
+    if _core.is_symbolic(length):
+        even = primitives.Cast(1 - length % 2, int32) * int(bool(periodic))
+        period = _wide(primitives.Maximum(length - 1 + even, 1))
+        found = _in_blocks(length, dtype, lambda f, i: a - b * f.cos(2 * np.pi * i / period))
+        return where(primitives.Equal(length, 1), cast(1, dtype), found)
     if length == 1:
         return cast([1.0], dtype)
-    period = length if bool(periodic) and length % 2 == 0 else length - 1
-    return _in_blocks(length, dtype, lambda i: a - b * np.cos(2 * np.pi * i / period))
+    points = length if bool(periodic) and length % 2 == 0 else length - 1
+    return _in_blocks(length, dtype, lambda f, i: a - b * f.cos(2 * np.pi * i / points))
 
 
 @public("signal.hann_window", "compat.v1.signal.hann_window")
@@ -70,7 +102,8 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.70710677, 0.70710677], dtype=float32)>
     """
     length, dtype = _checked(window_length, dtype)
-    return _in_blocks(length, dtype, lambda i: np.sin(np.pi / 2 * np.sin(np.pi / length * (i + 0.5)) ** 2))
+    count = _wide(length)
+    return _in_blocks(length, dtype, lambda f, i: f.sin(np.pi / 2 * f.sin(np.pi / count * (i + 0.5)) ** 2))
 
 
 @public("signal.kaiser_window", "compat.v1.signal.kaiser_window")
@@ -81,13 +114,15 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = float32, na
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([1., 1., 1.], dtype=float32)>
     """
     length, dtype = _checked(window_length, dtype)
-    if length == 1:
+    symbolic = _core.is_symbolic(length)
+    if not symbolic and length == 1:
         return cast([1.0], dtype)
-    half = (length - 1) / 2
-    circle = _in_blocks(length, dtype, lambda i: np.sqrt(np.maximum(1 - ((i - half) / half) ** 2, 0)))
+    half = _wide(primitives.Maximum(length, 2) - 1) / 2 if symbolic else (length - 1) / 2
+    circle = _in_blocks(length, dtype, lambda f, i: f.sqrt(f.maximum(1 - ((i - half) / half) ** 2, 0)))
     beta = cast(beta, dtype)
     inner = beta * circle
-    return primitives.Exp(inner - beta) * (primitives.BesselI0e(inner) / primitives.BesselI0e(beta))
+    found = primitives.Exp(inner - beta) * (primitives.BesselI0e(inner) / primitives.BesselI0e(beta))
+    return where(primitives.Equal(length, 1), cast(1, dtype), found) if symbolic else found
 
 
 @public("signal.kaiser_bessel_derived_window", "compat.v1.signal.kaiser_bessel_derived_window")

@@ -90,8 +90,15 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
     <tf.Tensor: shape=(1, 3), dtype=bool, numpy=array([[False,  True, False]])>
     """
     x = as_sparse(sp_input, "to_indicator")
-    dims = [*dims_of_sparse(x)[:-1], int(vocab_size)]
     values = cast(x.values, int64)
+    if any(_core.is_symbolic(part) for part in (x.values, x.dense_shape, vocab_size)):
+        inside = primitives.LogicalAnd(primitives.GreaterEqual(values, 0), primitives.Less(values, vocab_size))
+        values = _core.required(values, primitives.All(inside), "to_indicator: values must be in [0, vocab_size)")
+        last = primitives.Reshape(cast(vocab_size, int64), [1])
+        dims: Any = primitives.ConcatV2([cast(x.dense_shape, int64)[:-1], last], 0)
+        indices = primitives.ConcatV2([x.indices[:, :-1], primitives.ExpandDims(values, 1)], 1)
+        return primitives.ScatterNd(indices, primitives.Equal(values, values), dims)
+    dims = [*dims_of_sparse(x)[:-1], int(vocab_size)]
     numbers = values.numpy()
     if numbers.size and (numbers.min() < 0 or numbers.max() >= int(vocab_size)):
         raise InvalidArgumentError.of(f"to_indicator: values must be in [0, {int(vocab_size)}); got {numbers.tolist()}")

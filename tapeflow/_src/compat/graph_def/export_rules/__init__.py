@@ -2,6 +2,7 @@
 
 from tapeflow._src.compat.graph_def.export_rules import (
     arrays,
+    codecs,
     compositions,
     control_flow,
     control_gradients,

@@ -103,7 +103,8 @@ def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
 # Raw operations whose function is one host call: its outputs are those of the operation.
 _DIRECT = frozenset(
     ("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeEncode", "StringNGrams", "SparseCross", "DecodeCSV")
-    + ("DecodeImage", "DecodeJpeg", "ListDiff", "RaggedCross", "Mfcc")
+    + ("DecodeImage", "DecodeJpeg", "ListDiff", "RaggedCross", "Mfcc", "UniqueV2", "UniqueWithCountsV2")
+    + ("DecodePaddedRaw",)
 )
 Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -115,7 +116,7 @@ def _composition(n: ExportedNode, call: CompositionCall) -> Any:
         return rule(n, tuple(args), kwargs)
     if _has_parts([*args, *kwargs.values()]):
         raise _refused(n, call)
-    raw = raw_name_by_adapter.get(id(call.function))
+    raw = raw_name_by_adapter.get((id(call.function), len(args)))
     if raw is not None and find_op_def(raw) is not None and (call.whole or raw in _DIRECT):
         keys = [key for key, _ in find_raw_operation(raw)._parameters]
         return _raw_node(n, raw, dict(zip(keys, args)), call.effect)

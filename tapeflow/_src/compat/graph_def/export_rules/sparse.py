@@ -44,12 +44,11 @@ writes_function(binary.minimum)(_extreme("SparseSparseMinimum"))
 
 def _reduction(op: str) -> Any:
     def write(n: ExportedNode, given: dict[str, Any]) -> list[Ref]:
-        if given.get("output_is_sparse"):
-            raise refused(n, f"sparse.{op} with output_is_sparse")
         parts, axis = given["sp_input"], given["axis"]
         axes = list(range(_rank(n, parts))) if axis is None else axis
         axes = axes if isinstance(axes, list | tuple) and not isinstance(axes, Ref) else [axes]
-        return [n.e.one(op, *parts, n.e.ints(list(axes)), keep_dims=bool(given["keepdims"]))]
+        name = f"{op}Sparse" if given.get("output_is_sparse") else op
+        return n.e.node(name, *parts, n.e.ints(list(axes)), keep_dims=bool(given["keepdims"]))
 
     return write
 
