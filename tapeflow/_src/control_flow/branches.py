@@ -35,21 +35,28 @@ def _is_staged(value: Any) -> bool:
 # ---- in a graph
 
 
-def _staged_branches(index: Any, functions: Branches, check: Callable[[Any, Any], None]) -> Any:
-    """The result of the function with this number, all of them traced; the last one if there is none."""
+def _staged_branches(index: Any, functions: Branches, check: Callable[[Any, Any], None], stand_in: Any) -> Any:
+    """The result of the function with this number, all of them traced; the last one if there is none.
+
+    In TensorFlow 1's graphs the tensor `stand_in` is the result of functions that give an operation, or nothing.
+    """
     if joint.trace is None:
-        return trace_branches(index, functions, check)
+        return trace_branches(index, functions, check, stand_in)
     try:
-        return trace_branches(index, functions, check)
+        return trace_branches(index, functions, check, stand_in)
     except MergeInBranch:
         return joint.trace(index, functions)
 
 
-def trace_branches(index: Any, functions: Branches, check: Callable[[Any, Any], None] | None = None) -> Any:
+def trace_branches(
+    index: Any, functions: Branches, check: Callable[[Any, Any], None] | None = None, stand_in: Any = None
+) -> Any:
     """The node that runs one of the functions, in the graph of this thread."""
     check = check or _check_pair
     outer = _core.current_graph()
-    traced = _without_effects(_with_equal_index_dtypes([_trace_branch(function, outer) for function in functions]))
+    traced = _without_effects(_with_equal_index_dtypes([_trace_branch(f, outer, stand_in) for f in functions]))
+    if outer.graph_mode and stand_in is not None and all(result is None for _, result, _ in traced):
+        traced = [_with_outputs(graph, stand_in) for graph, _, _ in traced]
     graphs = [graph for graph, _, _ in traced]
     _, first, leaves = traced[0]
     for graph, result, other_leaves in traced[1:]:
@@ -69,14 +76,17 @@ def trace_branches(index: Any, functions: Branches, check: Callable[[Any, Any], 
     return nest.pack_sequence_as(first, [next(found) if leaf else None for leaf in leaves], expand_composites=True)
 
 
-def _trace_branch(function: Callable[[], Any], outer: Any) -> tuple[Any, Any, list[bool]]:
+def _trace_branch(function: Callable[[], Any], outer: Any, stand_in: Any) -> tuple[Any, Any, list[bool]]:
     """The graph of a branch, what the function returned with tensors for its leaves, and which leaves are not None."""
     graph = FuncGraph(outer)
     with building_inside(graph):
         result = function()
         graph.gives_variable = isinstance(result, _core.Variable)
+        if _is_operation(result):
+            result = None
         leaves = nest.flatten(result, expand_composites=True)
-        tensors = [None if leaf is None or _is_operation(leaf) else convert_to_tensor(leaf) for leaf in leaves]
+        leaves = [stand_in if _is_operation(leaf) else leaf for leaf in leaves]
+        tensors = [None if leaf is None else convert_to_tensor(leaf) for leaf in leaves]
         result = nest.pack_sequence_as(result, tensors, expand_composites=True)
     return _with_outputs(graph, result)
 
@@ -178,8 +188,9 @@ def cond(
     if isinstance(pred, bool) and _core.is_tracing():
         raise TypeError("pred must not be a Python bool", pred)
     if _is_staged(pred):
-        is_false = primitives.LogicalNot(_as_condition(pred))
-        return _staged_branches(is_false, [true_fn, false_fn], _check_pair)
+        condition = _as_condition(pred)
+        is_false = primitives.LogicalNot(condition)
+        return _staged_branches(is_false, [true_fn, false_fn], _check_pair, condition)
     return true_fn() if bool(pred) else false_fn()
 
 
@@ -241,9 +252,9 @@ def _staged_case(pairs: list[Any], default: Callable[[], Any] | None, exclusive:
     if default is None:
         conditions = _core.required(conditions, primitives.Any(conditions), _NONE_HOLDS)
         default = functions[-1]
-    number = primitives.ArgMax(primitives.Cast(conditions, "int32"), 0)
-    number = primitives.SelectV2(primitives.Any(conditions), number, primitives.Cast(len(functions), "int64"))
-    return _staged_branches(number, [*functions, default], _check_pair)
+    number, holds = primitives.ArgMax(primitives.Cast(conditions, "int32"), 0), primitives.Any(conditions)
+    number = primitives.SelectV2(holds, number, primitives.Cast(len(functions), "int64"))
+    return _staged_branches(number, [*functions, default], _check_pair, holds)
 
 
 @public("switch_case")
@@ -285,7 +296,8 @@ def switch_case(
     if _is_staged(branch_index):
         places = range(max(function_by_index) + 1)
         functions = [function_by_index.get(place, default or last) for place in places]
-        return _staged_branches(convert_to_tensor(branch_index), [*functions, default or last], _check_pair)
+        index = convert_to_tensor(branch_index)
+        return _staged_branches(index, [*functions, default or last], _check_pair, index)
     return function_by_index.get(int(branch_index), default or last)()
 
 

@@ -106,3 +106,15 @@ def test_branches_may_give_operations():
         assert session.run(v) == 12.0
         session.run(operation)
         assert session.run(v) == 12.0
+
+
+def test_what_stands_for_the_operation_of_a_branch():
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", initializer=1.0, use_resource=True)
+        session.run(v.initializer)
+        both = tf.cond(v > 0.0, lambda: tf.group(v.assign_add(1.0)), tf.no_op)
+        assert both.dtype == tf.bool and session.run(tf.identity(both)) is np.True_ and session.run(v) == 2.0
+        chosen = tf.case([(v > 5.0, tf.no_op)], default=lambda: tf.group(v.assign_add(1.0)))
+        assert chosen.dtype == tf.bool and not session.run(chosen) and session.run(v) == 3.0
+        number = tf.switch_case(tf.constant(1), [tf.no_op, lambda: tf.group(v.assign_add(1.0))])
+        assert number.dtype == tf.int32 and session.run(number) == 1 and session.run(v) == 4.0
