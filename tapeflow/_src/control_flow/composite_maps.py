@@ -1,4 +1,4 @@
-"""`tf.map_fn` over ragged and sparse tensors, or with ragged results; eagerly also with sparse ones."""
+"""`tf.map_fn` over ragged and sparse tensors, or with such results."""
 
 from __future__ import annotations
 
@@ -84,8 +84,6 @@ def composite_map(fn: Callable[[Any], Any], elems: Any, signature: Any) -> Any:
 
     flat_kinds = nest.flatten(kinds)
     if _core.is_tracing():
-        if any(isinstance(kind, SparseTensorSpec) for kind in flat_kinds):
-            raise NotImplementedError("map_fn: sparse results are had eagerly; in a graph let fn give dense ones")
         results = _in_loop(apply, _row_count(parts[0]), flat_kinds)
     else:
         rows = [apply(i) for i in range(int(_row_count(parts[0])))]
@@ -107,6 +105,8 @@ def map_as_found(fn: Callable[[Any], Any], elems: Any) -> Any:
 
 def _row_kind(x: Any) -> Any:
     """What a slice of the elements is, if the signature does not say what `fn` returns."""
+    if isinstance(x, SparseTensor):
+        return SparseTensorSpec(x.shape[1:], x.dtype)
     if not isinstance(x, RaggedTensor):
         return convert_to_tensor(x).dtype
     return RaggedTensorSpec(x.shape[1:], x.dtype, x.ragged_rank - 1, x.row_splits.dtype)
@@ -145,16 +145,19 @@ def _slice(x: Any, position: Any) -> Any:
     return SparseTensor(places, primitives.GatherV2(x.values, inside, 0, 0), x.dense_shape[1:])
 
 
+def _indices_in_row(row: SparseTensor, number: Any) -> Any:
+    """The indices of a sparse tensor that becomes the row of this number."""
+    count = primitives.Shape(row.indices, int64)[:1]
+    number = primitives.Reshape(primitives.Cast(number, int64), [1, 1])
+    return primitives.ConcatV2([primitives.BroadcastTo(number, primitives.ConcatV2([count, [1]], 0)), row.indices], 1)
+
+
 def _stacked_sparse(rows: list[Any], kind: Any) -> SparseTensor:
     """Sparse tensors side by side, in a shape that holds them all."""
     if not rows:
         rank = kind.shape.rank or 0
         return SparseTensor(zeros([0, rank + 1], int64), zeros([0], kind.dtype), zeros([rank + 1], int64))
-    places = []
-    for number, row in enumerate(rows):
-        count = primitives.Shape(row.indices, int64)[:1]
-        own = primitives.BroadcastTo(convert_to_tensor([[number]], int64), primitives.ConcatV2([count, [1]], 0))
-        places.append(primitives.ConcatV2([own, row.indices], 1))
+    places = [_indices_in_row(row, number) for number, row in enumerate(rows)]
     sizes = primitives.Max(primitives.Pack([row.dense_shape for row in rows], 0), 0, False)
     sizes = primitives.ConcatV2([convert_to_tensor([len(rows)], int64), sizes], 0)
     return SparseTensor(primitives.ConcatV2(places, 0), primitives.ConcatV2([row.values for row in rows], 0), sizes)
@@ -170,53 +173,57 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
     return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)
 
 
-# ---- in a graph: the rows of a ragged result are joined, and their lengths recorded
+# ---- in a graph: the rows of ragged and sparse results are joined, and their lengths or shapes recorded
 
 
 def _in_loop(apply: Callable[[Any], list[Any]], count: Any, kinds: list[Any]) -> list[Any]:
     with scratch_graph():
-        samples = [_parts(sample) for sample in apply(convert_to_tensor(0))]
-    arrays, joined = [], []  # the rows of dense results or the number of rows of ragged ones; what these consist of
-    for parts, kind in zip(samples, kinds):
-        if not isinstance(kind, RaggedTensorSpec):
-            arrays.append(TensorArray(parts[0].dtype, count, element_shape=parts[0].shape))
-            continue
-        arrays.append(TensorArray(int64, count, element_shape=[]))
-        joined.append([_nothing_like(part) for part in parts])
+        samples = [_recorded(row, kind, 0) for row, kind in zip(apply(convert_to_tensor(0)), kinds)]
+    arrays = [TensorArray(one.dtype, count, element_shape=one.shape) for one, _ in samples]
+    joined = [[_nothing_like(part) for part in parts] for _, parts in samples]
 
     def step(position: Any, arrays: list[Any], joined: list[Any]) -> Any:
-        arrays, joined, place = list(arrays), list(joined), 0
-        for k, (found, kind) in enumerate(zip(apply(position), kinds)):
-            if isinstance(kind, RaggedTensorSpec):
-                pairs = zip(joined[place], _parts(found))
-                joined[place] = [primitives.ConcatV2([before, part], 0) for before, part in pairs]
-                place += 1
-                ragged_rows = isinstance(found, RaggedTensor)
-                found = primitives.Cast(found.nrows(), int64) if ragged_rows else primitives.Shape(found, int64)[0]
-            arrays[k] = arrays[k].write(position, found)
-        return position + 1, arrays, joined
+        found = [_recorded(row, kind, position) for row, kind in zip(apply(position), kinds)]
+        written = [array.write(position, one) for array, (one, _) in zip(arrays, found)]
+        longer = [
+            [primitives.ConcatV2([before, part], 0) for before, part in zip(known, parts)]
+            for known, (_, parts) in zip(joined, found)
+        ]
+        return position + 1, written, longer
 
     start = (convert_to_tensor(0), arrays, joined)
     open_rows = [[TensorShape([None, *part.shape[1:]]) for part in parts] for parts in joined]
     invariants = (TensorShape([]), [TensorShape(None) for _ in arrays], open_rows)
     _, arrays, joined = while_loop(lambda position, *_: position < count, step, start, invariants)
-    rest = iter(joined)
-    results = []
-    for array, kind in zip(arrays, kinds):
-        result = array.stack()
-        if isinstance(kind, RaggedTensorSpec):
-            flat, *lengths = next(rest)
-            result = RaggedTensor.from_nested_row_lengths(flat, [result, *lengths], validate=False)
-            result = result.with_row_splits_dtype(kind.row_splits_dtype)
-        results.append(result)
-    return results
+    return [_from_records(array.stack(), parts, kind) for array, parts, kind in zip(arrays, joined, kinds)]
 
 
-def _parts(row: Any) -> list[Any]:
-    """The values of one row of a ragged result, and how long the rows in it are."""
+def _recorded(row: Any, kind: Any, position: Any) -> tuple[Any, list[Any]]:
+    """What is kept of a result in each iteration, and what is joined with that of the iterations before.
+
+    Of a dense result it is kept; of a ragged one the number of rows, beside which its parts are joined; of a sparse
+    one the shape, beside which its indices and values are joined.
+    """
+    if isinstance(kind, SparseTensorSpec):
+        return row.dense_shape, [_indices_in_row(row, position), row.values]
+    if not isinstance(kind, RaggedTensorSpec):
+        return row, []
     if not isinstance(row, RaggedTensor):
-        return [row]
-    return [row.flat_values, *(primitives.Cast(lengths, int64) for lengths in row.nested_row_lengths())]
+        return primitives.Shape(row, int64)[0], [row]
+    lengths = [primitives.Cast(lengths, int64) for lengths in row.nested_row_lengths()]
+    return primitives.Cast(row.nrows(), int64), [row.flat_values, *lengths]
+
+
+def _from_records(kept: Any, joined: list[Any], kind: Any) -> Any:
+    if isinstance(kind, SparseTensorSpec):
+        indices, values = joined
+        sizes = primitives.Maximum(primitives.Max(kept, 0, False), convert_to_tensor(0, int64))  # 0 without rows
+        return SparseTensor(indices, values, primitives.ConcatV2([primitives.Shape(kept, int64)[:1], sizes], 0))
+    if not isinstance(kind, RaggedTensorSpec):
+        return kept
+    flat, *lengths = joined
+    result = RaggedTensor.from_nested_row_lengths(flat, [kept, *lengths], validate=False)
+    return result.with_row_splits_dtype(kind.row_splits_dtype)
 
 
 def _nothing_like(part: Any) -> Any:

@@ -98,6 +98,8 @@ def staged_map(fn: Callable[[Any], Any], elems: Any, signature: Any, who: str) -
 
     def apply(*row: Any) -> Any:
         result = fn(nest.pack_sequence_as(elems, list(row)))
+        if who == "map_fn":
+            nest.assert_same_structure(elems if signature is None else signature, result)
         return result, [convert_to_tensor(x) for x in nest.flatten(result)]
 
     graph, (result, outputs) = trace_body(apply, outer, specs)
@@ -234,8 +236,7 @@ def map_fn(
     results = [fn(row) for row in rows]
     if not results:
         return nest.pack_sequence_as(signature if signature is not None else elems, [zeros([0], d) for d in expected])
-    if signature is None:
-        nest.assert_same_structure(elems, results[0])
+    nest.assert_same_structure(elems if signature is None else signature, results[0])
     results = [_as_tensors(result) for result in results]
     _check_dtypes(nest.flatten(results[0]), expected)
     _check_shapes(nest.flatten(results[0]), signature)
