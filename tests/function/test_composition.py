@@ -3,6 +3,7 @@
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.function.composition import _stage
 
 
 def test_sparse_results_have_the_shapes_that_all_calls_have():
@@ -37,3 +38,20 @@ def test_refused_values_are_errors_of_the_run():
         part = tf.strings.substr(tf.constant([b"bad"]), 4, 2)  # TensorFlow, too, looks at values when the graph runs
         with pytest.raises(tf.errors.InvalidArgumentError, match="pos 4 out of range"):
             session.run(part)
+
+
+@pytest.mark.parametrize("error", [KeyError, ZeroDivisionError, AssertionError, LookupError, RuntimeError, ImportError])
+def test_errors_that_no_unknown_value_causes_are_raised_at_once(error):
+    calls = []
+
+    def broken(x):
+        calls.append(x)
+        raise error("broken")
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.float32)])
+    def run(x):
+        return _stage(broken, (x,), {})
+
+    with pytest.raises(error, match="broken"):
+        run(tf.zeros([2]))
+    assert len(calls) == 1

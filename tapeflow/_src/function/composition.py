@@ -22,6 +22,9 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.symbolic import Refusals
 from tapeflow._src.types.tensor_shape import TensorShape
 
+# How a composition may fail that asks for elements or sizes which are not known; others are errors in any case.
+_WITHOUT_VALUES = (TypeError, ValueError, IndexError, AttributeError, NotImplementedError, OpError)
+
 
 def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls a composition while tracing. If it asks for values it cannot have, it becomes one node."""
@@ -33,7 +36,7 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     frames.stack.append((function, args, kwargs))
     try:
         return function(*args, **kwargs)
-    except Exception as error:
+    except _WITHOUT_VALUES as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
         unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)

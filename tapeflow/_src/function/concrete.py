@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.control_flow.tracing import FuncGraph
+from tapeflow._src.control_flow.tracing import FuncGraph, awaiting
 from tapeflow._src.function import drawing
 from tapeflow._src.function.atomic import AtomicFunction
 from tapeflow._src.function.casting import cast_to_spec
@@ -17,6 +17,7 @@ from tapeflow._src.function.function_type import FunctionType, Parameter
 from tapeflow._src.function.signature import CallSignature, Signature, spec_text
 from tapeflow._src.namespace import lazy_members
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.primitives import Identity
 from tapeflow._src.types import nest
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -49,7 +50,11 @@ class ConcreteFunction(_core.FunctionBase):
         if not self.graph.outputs:
             around = _core.current_graph()
             if around is not None and around.graph_mode:  # the caller may run it, or let others wait for it
-                return around.operation_of_call(lambda: self.graph.call([*tensors, *self.graph.captures]))
+                with awaiting(around, [self.graph]):
+                    return around.operation_of_call(lambda: self.graph.call([*tensors, *self.graph.captures]))
+        if self.graph.awaited and (around := _core.current_graph()) is not None:
+            with awaiting(around, [self.graph]):
+                return self.pack([Identity(x) for x in self.graph.call([*tensors, *self.graph.captures])])
         return self.pack(self.graph.call([*tensors, *self.graph.captures]))
 
     @functools.cached_property

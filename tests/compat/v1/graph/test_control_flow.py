@@ -118,3 +118,32 @@ def test_what_stands_for_the_operation_of_a_branch():
         assert chosen.dtype == tf.bool and not session.run(chosen) and session.run(v) == 3.0
         number = tf.switch_case(tf.constant(1), [tf.no_op, lambda: tf.group(v.assign_add(1.0))])
         assert number.dtype == tf.int32 and session.run(number) == 1 and session.run(v) == 4.0
+
+
+def test_functions_wait_for_operations_of_the_session_graph():
+    with tf.Graph().as_default(), v1.Session() as session:
+        v = v1.get_variable("v", initializer=1.0, use_resource=True)
+        session.run(v.initializer)
+        operation = v.assign_add(1.0)
+
+        def waiting(result):
+            def run(x):
+                with tf.control_dependencies([operation]):
+                    return result(x)
+
+            return tf.function(run)
+
+        def in_another(x):
+            return waiting(lambda y: y + 1.0)(x)
+
+        assert session.run(waiting(lambda x: 1.0)(1.0)) == 1.0 and session.run(v) == 2.0
+        assert session.run(waiting(lambda x: x * 2.0)(tf.constant(3.0))) == 6.0 and session.run(v) == 3.0
+        assert session.run(waiting(lambda x: v + 0.0)(1.0)) == 4.0 and session.run(v) == 4.0
+        assert session.run(tf.function(in_another)(tf.constant(1.0))) == 2.0 and session.run(v) == 5.0
+
+
+def test_the_operations_of_arguments_are_placeholders():
+    concrete = tf.function(lambda a, b=2: a + b).get_concrete_function(tf.TensorSpec([], tf.float32))
+    operation = concrete.inputs[0].op
+    assert (operation.type, operation.name) == ("Placeholder", "a")
+    assert operation.get_attr("_user_specified_name") == b"a" and operation.get_attr("dtype") == tf.float32

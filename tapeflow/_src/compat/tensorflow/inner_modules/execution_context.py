@@ -8,7 +8,8 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
-from tapeflow._src.config import logical_device_count, reset_settings
+from tapeflow._src.config import list_logical_devices, list_physical_devices, logical_device_count, reset_settings
+from tapeflow._src.config_optimizer import get_experimental_options, set_experimental_options, set_jit
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.types.device_names import device_name
 from tapeflow._src.types.device_spec import DeviceSpec
@@ -41,12 +42,17 @@ class Context:
         """How many graphics processors there are."""
         return 0
 
+    list_physical_devices = staticmethod(list_physical_devices)
+    list_logical_devices = staticmethod(list_logical_devices)
+    get_optimizer_experimental_options = staticmethod(get_experimental_options)
+    set_optimizer_experimental_options = staticmethod(set_experimental_options)
+
     def devices(self) -> list[str]:
         """The names of the devices."""
         return [device_name(number) for number in range(logical_device_count())]
 
 
-_context = Context()
+context_of_process = Context()
 
 
 def reset_context() -> None:
@@ -54,9 +60,18 @@ def reset_context() -> None:
     reset_settings()
 
 
+def reset_jit_compiler_flags() -> None:
+    """Takes back what `tf.config.optimizer.set_jit` was given."""
+    set_jit(False)
+
+
+def enable_eager_execution_internal() -> None:
+    """Lets operations run as they are called: they do, outside of graphs."""
+
+
 def context() -> Context:
     """The state of eager execution."""
-    return _context
+    return context_of_process
 
 
 def async_wait() -> None:

@@ -52,6 +52,7 @@ from tapeflow._src.compat.tensorflow.inner_modules.random_values import paramete
 from tapeflow._src.compat.tensorflow.inner_modules.shapes import constant_value_as_shape, try_evaluate_constant
 from tapeflow._src.compat.tensorflow.inner_modules.symbols import make_all, remove_undocumented
 from tapeflow._src.compat.tensorflow.inner_modules.syntax_trees import Transformer
+from tapeflow._src.compat.tensorflow.inner_modules.tracing import compilation
 from tapeflow._src.compat.tensorflow.inner_modules.typed_functions import defun
 from tapeflow._src.compat.tensorflow.inner_modules.update_slice import dynamic_slice, dynamic_update_slice
 from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
@@ -145,7 +146,10 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "EAGER_MODE": 1,
         "GRAPH_MODE": 0,
         "SYNC": 0,
+        "Context": execution_context.Context,
+        "_context": execution_context.context_of_process,
         "_reset_context": execution_context.reset_context,
+        "_reset_jit_compiler_flags": execution_context.reset_jit_compiler_flags,
         "async_wait": execution_context.async_wait,
         "context": execution_context.context,
         "device": execution_context.placed_anywhere,
@@ -176,6 +180,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "colocate_with": find_public("compat.v1.colocate_with"),
         "convert_n_to_tensor": graph_elements.convert_n_to_tensor,
         "convert_to_tensor": graph_elements.convert_to_tensor,
+        "enable_eager_execution_internal": execution_context.enable_eager_execution_internal,
         "convert_to_tensor_v2": find_public("convert_to_tensor"),
         "get_all_collection_keys": graph_elements.get_all_collection_keys,
         "has_default_graph": graph_elements.has_default_graph,
@@ -358,6 +363,7 @@ for _path, _names in (
     *layer_sizes.names_by_path.items(),
     *variable_table.names_by_path.items(),
     *ops_names_by_path.items(),
+    *compilation.names_by_path.items(),
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 

@@ -206,7 +206,10 @@ class GraphTensor:
         graph, _, node = _place(self, "op")
         if node >= 0:
             return operation_of(graph, node)
-        return VariableOperation(graph, self.name.rpartition(":")[0])
+        name = self.name.rpartition(":")[0]
+        if not graph.graph_mode and any(x is self for x in graph.inputs):
+            return ImpliedOperation(graph, "Placeholder", name, [], [self])
+        return VariableOperation(graph, name)
 
     @property
     def graph(self: Any) -> Any:

@@ -1,0 +1,1 @@
+"""The inner modules that stand behind `tf.function`: `tensorflow.python.eager.polymorphic_function`."""
