@@ -107,6 +107,7 @@ Shape shape_of_array(PyObject*);  // unknown if there are too many dimensions fo
 Tensor to_tensor_beside(PyObject*, DType decided, const char* who);
 // A Python value that cannot be a tensor of this dtype.
 [[noreturn]] void fail_conversion(PyObject*, DType wanted);
+[[noreturn]] void fail_unsupported(PyObject*);  // it is no tensor and cannot become one
 // A Python number, text or list, which has no dtype of its own.
 bool is_plain_value(PyObject*);
 // After a call of `function` that failed: asks an argument whose class runs operations on itself (tf.RaggedTensor) to

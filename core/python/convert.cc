@@ -85,17 +85,6 @@ DType dtype_of_numpy(PyArray_Descr* descr) {
   return descr->type_num == NPY_VOID ? quantized_dtype(descr) : DType::invalid;
 }
 
-[[noreturn]] void fail_unsupported(PyObject* o) {
-  Ref text = checked(PyObject_Repr(o)), type = checked(PyObject_Repr(reinterpret_cast<PyObject*>(Py_TYPE(o))));
-  if (thread_state().stage)
-    fail(ErrorKind::type, "Failed to convert elements of ", PyUnicode_AsUTF8(text.get()), " of type ",
-         PyUnicode_AsUTF8(type.get()),
-         " to Tensor. Consider casting elements to a supported type. See "
-         "https://www.tensorflow.org/api_docs/python/tf/dtypes for supported TF dtypes.");
-  fail(ErrorKind::value, "Attempt to convert a value (", PyUnicode_AsUTF8(text.get()), ") with an unsupported type (",
-       PyUnicode_AsUTF8(type.get()), ") to a Tensor.");
-}
-
 // ---- NumPy
 
 Tensor string_array(PyArrayObject* array) {

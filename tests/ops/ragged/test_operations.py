@@ -1,5 +1,7 @@
 """Operations with a rule of their own for ragged tensors; expected values are TensorFlow's."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,28 @@ def test_join_of_columns():
         assert call(words, 0, separator="-").numpy().tolist() == [b"a-c-d", b"b-e", b"f"]
         assert call(words, 1).numpy().tolist() == [b"ab", b"c", b"def"]
         assert call(words, [0, 1]).numpy() == b"abcdef"
+
+
+def test_a_ragged_tensor_is_not_printed_to_run_an_operation_on_it(monkeypatch):
+    def refuse(value):
+        raise AssertionError("a large ragged tensor takes long to print")
+
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(_X.flat_values)
+            value = tf.reduce_sum(tf.concat([tf.exp(_X), tf.nn.softmax(_X)], 1))
+        return value, tape.gradient(value, _X.flat_values)
+
+    monkeypatch.setattr(tf.RaggedTensor, "__repr__", refuse)
+    for value, slope in (step(), tf.function(step)()):
+        np.testing.assert_allclose(value, np.exp(_X.flat_values).sum() + 2, rtol=1e-6)
+        np.testing.assert_allclose(slope, np.exp(_X.flat_values), rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrapper", [lambda f: f, tf.function])
+def test_the_error_of_a_refused_ragged_tensor_prints_it(wrapper):
+    refused = tf.ragged.constant([[1, 2], [3]])
+    with pytest.raises((TypeError, ValueError), match=r"<tf.RaggedTensor \[\[1, 2\], \[3\]\]>") as caught:
+        wrapper(lambda: tf.sort(refused))()
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert str(copied) == str(caught.value) and copied.args == (str(caught.value),)
