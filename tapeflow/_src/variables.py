@@ -235,6 +235,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             finally:
                 _core.swap_stage(stage)
             return
+        if shape is None and _core.is_symbolic(initial_value) and not initial_value.shape.is_fully_defined():
+            shape = initial_value.shape  # what a function is called with may have another one next time
         with _core.StopRecording(True), _outside_of_graph(self, initial_value) as initial_value:
             value = initial_value() if callable(initial_value) else initial_value
             if dtype is not None and _core.is_tensor(value) and value.dtype != as_dtype(dtype):

@@ -139,8 +139,9 @@ class ConcreteFunction(_core.FunctionBase):
         """The tensors of a call that gives them one by one, by position or by the names of the inputs."""
         names = self._argument_names()
         head = f"{self.graph.name}({', '.join(names)})"
-        if len(args) > len(names):
-            raise TypeError(f"{head} takes {len(names)} positional arguments, got {len(args)}.")
+        limit = len(names) if self.positional_limit is None else min(self.positional_limit, len(names))
+        if len(args) > limit:
+            raise TypeError(f"{head} takes {limit} positional arguments, got {len(args)}.")
         for name in kwargs:
             if name in names[: len(args)]:
                 raise TypeError(f"{head} got two values for {name!r}.")
@@ -187,6 +188,7 @@ class ConcreteFunction(_core.FunctionBase):
         leaves = [next(found) if leaf is True else for_none for leaf in self._leaves]
         return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
+    positional_limit: int | None = None  # so many tensors may be given without names, if it is a saved function
     output_specs: Any = None  # of the result of a saved function, as the file names them
 
     @property

@@ -41,6 +41,8 @@ class RestoredTrace:
         self.args, self.kwargs = decode(saved.canonicalized_input_signature) or ((), {})
         self.output = decode(saved.output_signature)
         self.input_names: list[str] = []
+        self.parameters: inspect.Signature | None = None
+        self.positional_limit: int | None = None
         self._first_tensors: list[Any] = []
 
     def concrete_for(self, tensors: list[Any]) -> ConcreteFunction:
@@ -52,7 +54,7 @@ class RestoredTrace:
     @functools.cached_property
     def concrete(self) -> ConcreteFunction:
         """The graph."""
-        function = Function(self.run, self.name.removeprefix("__inference_"), autograph=False)
+        function = Function(self._named_run(), self.name.removeprefix("__inference_"), autograph=False)
         call = CallSignature(tuple(self.args), self.kwargs)
         if self._first_tensors:
             call.tensors, self._first_tensors = list(self._first_tensors), []
@@ -62,8 +64,22 @@ class RestoredTrace:
         count = len(found.signature.tensor_specs)
         found.graph.input_names = (self.input_names or names)[:count]
         found.name = self.name.encode()
-        found.output_specs = self.output
+        found.output_specs, found.positional_limit = self.output, self.positional_limit
         return found
+
+    def _named_run(self) -> Callable[..., Any]:
+        """`run` with the parameters of the function that was saved, if they are known."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self.run(*args, **kwargs)
+
+        if self.parameters is not None:
+            try:
+                self.parameters.bind(*self.args, **self.kwargs)
+            except TypeError:
+                return run
+            run.__signature__ = self.parameters  # type: ignore[attr-defined]
+        return run
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """What the graph gives: at once, or in the graph that is being traced."""
@@ -131,6 +147,8 @@ def _fitting(spec: Any, value: Any, converts: bool) -> list[Any] | None:
         return nest.flatten(value, expand_composites=True) if fits else None
     if spec is value:
         return []
+    if _core.is_tensor(value):  # a value of Python was fixed when the graph was traced
+        return None
     try:
         return [] if bool(spec == value) else None
     except (TypeError, ValueError):

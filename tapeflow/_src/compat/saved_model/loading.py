@@ -295,8 +295,7 @@ class Loader:
             return {}
         if identifier == "trackable_tuple_wrapper":
             by_name = {child.local_name: child.node_id for child in node.children}
-            places = [by_name[str(i)] for i in range(len(by_name)) if str(i) in by_name]
-            return tuple(self._make(child) for child in places)
+            return tuple(None if child is None else self._make(child) for child in _in_order(by_name))
         if identifier == "signature_map":
             return SignatureMap({})
         return CallableObject() if "__call__" in names else LoadedObject()
@@ -325,6 +324,8 @@ class Loader:
     def _make_bare_concrete_function(self, number: int, node: Any) -> Any:
         trace = self._trace(node.bare_concrete_function.concrete_function_name)
         trace.input_names = list(node.bare_concrete_function.argument_keywords)
+        trace.positional_limit = node.bare_concrete_function.allowed_positional_arguments
+        trace.parameters = parameters_of(node.bare_concrete_function.function_spec)
         return _LazyConcrete(trace)
 
     # ---- what objects hold
@@ -341,7 +342,7 @@ class Loader:
             for name, child in children.items():
                 self._setter_by_number[number](made, name, child)
         elif isinstance(made, list):
-            made += [children[str(i)] for i in range(len(children)) if str(i) in children]
+            made += _in_order(children)
         elif isinstance(made, dict):
             made.update(children)
         elif isinstance(made, LoadedObject):
@@ -403,6 +404,17 @@ class Loader:
         wanted = len(self._library.program(trace.name).inputs) - len(trace._captures())
         if values and len(values) == wanted:
             self._library.call(trace.name, [*values, *trace._captures()], self._resources)
+
+
+_LONGEST_GAP = 1 << 16  # so many elements of a list may be no objects; files that say more are damaged
+
+
+def _in_order(element_by_number: dict[str, Any]) -> list[Any]:
+    """The elements of a list by their numbers; None for those between that are no objects, and so are not saved."""
+    places = [int(name) for name in element_by_number if name.isdecimal()]
+    if len(places) > 0 and max(places) >= _LONGEST_GAP + len(places):
+        raise DataLossError.of(f"SavedModel: a list has {len(places)} elements and the number {max(places)}")
+    return [element_by_number.get(str(i)) for i in range(max(places, default=-1) + 1)]
 
 
 class _LazyConcrete:

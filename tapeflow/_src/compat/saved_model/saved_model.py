@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src.compat.saved_model.call_specs import signature_inputs, signature_outputs
 from tapeflow._src.compat.saved_model.constants import DEFAULT_SIGNATURE, PUBLIC
-from tapeflow._src.compat.saved_model.loading import Loader
+from tapeflow._src.compat.saved_model.loading import Loader, SignatureMap
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
 from tapeflow._src.compat.saved_model.objects import ObjectList
 from tapeflow._src.compat.saved_model.saving import SavedModelWriter
@@ -156,6 +156,13 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
         raise ValueError(
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
             f"export. Got {obj} with type {type(obj)}."
+        )
+    shadowing = getattr(obj, "signatures", None)
+    if not isinstance(shadowing, SignatureMap) and (isinstance(shadowing, list | dict) or is_trackable(shadowing)):
+        raise ValueError(
+            f'Exporting an object {obj} which has an attribute named "signatures". This is a reserved attribute used '
+            "to store SavedModel signatures in objects which come from `tf.saved_model.load`. Delete this attribute "
+            "(e.g. `del obj.signatures`) before saving if this shadowing is acceptable."
         )
     if signatures is not None and not isinstance(signatures, Mapping):
         signatures = {DEFAULT_SIGNATURE: signatures}

@@ -124,7 +124,23 @@ class SavedModelWriter:
         saved.function_spec.CopyFrom(function_spec(function))
         for concrete in concrete_functions_of(function):
             if _has_plain_arguments(concrete):
-                saved.concrete_functions.append(self._write_concrete(concrete)[0])
+                tracked = self._with_tracked_arguments(function, concrete)
+                saved.concrete_functions.append(self._write_concrete(tracked)[0])
+
+    def _with_tracked_arguments(self, function: Function, concrete: ConcreteFunction) -> ConcreteFunction:
+        """The trace, or one for values if it was called with a variable that no attribute of the model leads to."""
+        given = [list(part) if isinstance(part, tuple) else part for part in concrete.signature.described()]
+        leaves = nest.flatten(given)
+        known = [
+            TensorSpec(leaf.shape, leaf.dtype)
+            if isinstance(leaf, _core.Variable) and self._objects.number_of(leaf) is None
+            else leaf
+            for leaf in leaves
+        ]
+        if all(one is two for one, two in zip(known, leaves)):
+            return concrete
+        args, kwargs = nest.pack_sequence_as(given, known)
+        return function.get_concrete_function(*args, **kwargs)
 
     def _write_bare(self, node: Any, concrete: ConcreteFunction) -> None:
         saved = node.bare_concrete_function
@@ -301,7 +317,7 @@ class SavedModelWriter:
         saved.output_signature.CopyFrom(encode({n: _named_spec(n, outputs[n].value) for n in output_order}))
         node.concrete_function_name = wrapper
         node.argument_keywords.extend(order)
-        node.allowed_positional_arguments = len(order)
+        node.allowed_positional_arguments = 1 if len(order) == 1 else 0  # the order of several is not told
         node.function_spec.CopyFrom(keyword_spec(order))
         self._call_at_top(key, wrapper, order, specs, output_order, outputs, bound)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.data.options import ExternalStatePolicy
@@ -54,12 +55,17 @@ def _operations_of(function: Traced) -> Iterator[str]:
         yield "RandomUniform" if isinstance(variable, Stream) else "ReadVariableOp"
     waiting = [_core.graph_data(function.graph)]
     while waiting:
-        for op, _, params, *_ in waiting.pop()[2]:
-            if op in ("Case", "While"):
-                waiting += params[0][1]
-            held = params[0][1] if op == "EagerPyFunc" else None
-            if isinstance(held, tuple) and (name := getattr(held[0], "user_function", None)):
+        for _, _, params, *_ in waiting.pop()[2]:
+            held = params[0][1] if params else None
+            if isinstance(held, tuple) and (name := getattr(held[0] if held else None, "user_function", None)):
                 yield name
+            elif isinstance(held, list):
+                waiting += filter(_is_graph_data, held)  # of branches and loops
     for leaf in function.leaves:
         if isinstance(pipe := getattr(leaf, "_pipe", None), Pipe):
             yield from _stateful_operations(pipe)
+
+
+def _is_graph_data(value: Any) -> bool:
+    """Whether a parameter of a node is a graph, as `graph_data` describes it."""
+    return isinstance(value, tuple) and len(value) > 2 and isinstance(value[1], dict) and isinstance(value[2], list)
