@@ -303,6 +303,11 @@ Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who
   return stack(parts, 0);
 }
 
+// Whether an integer that no caller asked for in 32 bits does not fit in them.
+bool too_long(PyObject* item, DType found, DType wanted) {
+  return wanted == DType::invalid && found == DType::int32 && PyLong_Check(item);
+}
+
 Tensor from_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
   if (holds_tensors(o)) return pack_sequence(o, wanted, preferred, who);
   Leaves leaves;
@@ -315,7 +320,10 @@ Tensor from_sequence(PyObject* o, DType wanted, DType preferred, const char* who
   if (leaves.shape.elements() != int64_t(leaves.items.size())) fail_ragged();
   Tensor t = Tensor::allocate(d, leaves.shape);
   for (size_t i = 0; i < leaves.items.size(); ++i)
-    if (!put_scalar(t.mutable_raw(), int64_t(i), d, leaves.items[i])) fail_conversion(leaves.items[i], d);
+    if (!put_scalar(t.mutable_raw(), int64_t(i), d, leaves.items[i])) {
+      if (too_long(leaves.items[i], d, wanted)) return from_sequence(o, DType::int64, DType::invalid, who);
+      fail_conversion(leaves.items[i], d);
+    }
   return t;
 }
 

@@ -137,18 +137,18 @@ template <DTypes Set, class Fold> void sorted_kernel(Call& call) {
          ": segment_ids should be the same size as dimension 0 of input; got ", segment_ids.shape(), " and ",
          x.shape());
   const Positions ids(segment_ids);
+  const int64_t segments = ids.size() == 0 ? 0 : ids[ids.size() - 1] + 1;
   for (int64_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0)
-      fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; segment_ids[", i, "] = ", ids[i],
-           ". Segment id ", ids[i], " out of range [0, ", ids[ids.size() - 1] + 1,
+    if (segments <= 0) fail(ErrorKind::invalid_argument, call.name(), ": segment ids must be >= 0; got ", segments - 1);
+    if (ids[i] < 0 || ids[i] >= segments)
+      fail(ErrorKind::invalid_argument, call.name(), ": Segment id ", ids[i], " out of range [0, ", segments,
            "), possibly because 'segment_ids' input is not sorted.");
     if (i && ids[i] < ids[i - 1])
       fail(ErrorKind::invalid_argument, call.name(), ": segment ids are not increasing; segment_ids[", i,
-           "] = ", ids[i], " follows ", ids[i - 1], ". Segment id ", ids[i - 1], " out of range [0, ",
-           ids[ids.size() - 1] + 1, "), possibly because 'segment_ids' input is not sorted.");
+           "] = ", ids[i], " follows ", ids[i - 1]);
   }
   Shape shape = x.shape();
-  shape[0] = ids.size() == 0 ? 0 : ids[ids.size() - 1] + 1;
+  shape[0] = segments;
   call.out.push_back(Tensor::allocate(x.dtype(), shape));
   visit<Set.bits>(x.dtype(), [&](auto* p) { fold_rows<Pointee<decltype(p)>, Fold>(x, ids, call.out[0], true); });
 }

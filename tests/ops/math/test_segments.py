@@ -45,8 +45,16 @@ def test_half_sums_round_once():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: tf.math.segment_sum([1.0, 2.0], [1, 0]), "not increasing"),
-        (lambda: tf.math.segment_sum([1.0, 2.0], [-1, 0]), ">= 0"),
+        (lambda: tf.math.segment_sum([1.0] * 4, [0, 1, 0, 1]), "not increasing"),
+        (lambda: tf.math.segment_sum([1.0] * 3, [0, 1, 0]), r"Segment id 1 out of range \[0, 1\), possibly because"),
+        (lambda: tf.math.segment_sum([1.0, 2.0], [-1, 0]), r"Segment id -1 out of range \[0, 1\)"),
+        (lambda: tf.math.segment_sum([1.0, 2.0], [0, -1]), "segment ids must be >= 0"),
+        (lambda: tf.sparse.segment_sum([1.0, 2.0], [0, 1], [-1, 0], num_segments=2), r"Segment id -1 out of range"),
+        (lambda: tf.sparse.segment_sum([1.0, 2.0], [0, 1], [0, 2], num_segments=2), "must be < num_segments"),
+        (lambda: tf.sparse.segment_sum([1.0, 2.0], [0, 1], [0, 1], num_segments=-2), "segment ids must be >= 0"),
+        (lambda: tf.sparse.segment_sum([1.0], [0, 5], [0, 1]), r"indices\[1\] == 5 out of range \[0, 1\)"),
+        (lambda: tf.sparse.segment_sum(1.0, [0], [0]), "Shape must be at least rank 1"),
+        (lambda: tf.sparse.segment_sum([1.0], [[0]], [0]), "indices should be a vector"),
         (lambda: tf.math.segment_sum([1.0, 2.0], [0]), "same size as dimension 0"),
         (lambda: tf.math.unsorted_segment_sum([1.0, 2.0], [0, 5], 2), r"segment_ids\[1\] = 5 is out of range \[0, 2\)"),
         (lambda: tf.math.bincount([-1]), "non-negative"),
@@ -103,3 +111,31 @@ def test_histogram_of_a_range_that_is_known_only_when_running():
 
 def test_bincount_of_floats_counts_their_whole_parts():
     assert tf.math.bincount([1.0, 1.7, 3.0]).numpy().tolist() == [0, 2, 0, 1]
+
+
+@pytest.mark.parametrize(("ids", "words"), [([1, 0], "not increasing"), ([-1, 0], ">= 0")])
+def test_numbers_of_sparse_segments_are_checked_when_a_function_runs(ids, words):
+    add = tf.function(lambda ids: tf.sparse.segment_sum(tf.ones([3, 2]), [0, 2], ids, num_segments=3))
+    assert add(tf.constant([0, 2])).numpy().tolist() == [[1, 1], [0, 0], [1, 1]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        add(tf.constant(ids))
+
+
+@pytest.mark.parametrize(
+    ("rows", "indices", "ids", "words"),
+    [
+        (3, [8, 10], [0, 1], r"Index 10 out of range \[0, 10\)"),
+        (3, [8, -1], [0, 1], r"Index -1 out of range \[0, 10\)"),
+        (3, [8, 3], [0, 4], "Invalid number of segments"),
+        (1, [8, 3, 0], [0, 1, 0], r"Segment id 1 out of range \[0, 1\)"),
+        (2, [8, 3], [-1, 1], r"Segment id -1 out of range \[0, 2\)"),
+    ],
+)
+def test_gradients_of_sparse_segments_check_their_numbers(rows, indices, ids, words):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        tf.raw_ops.SparseSegmentMeanGrad(grad=tf.ones([rows, 2]), indices=indices, segment_ids=ids, output_dim0=10)
+
+
+def test_numbers_of_segments_beyond_32_bits_are_64_bit():
+    assert tf.math.unsorted_segment_sum([1.0, 2.0], [-(2**40), 0], 1).numpy().tolist() == [2.0]
+    assert tf.convert_to_tensor([2**40], dtype_hint=tf.int32).dtype == tf.int64

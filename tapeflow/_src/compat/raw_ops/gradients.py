@@ -191,9 +191,20 @@ def _tiled(dy: Any, multiples: Any) -> Any:
     return _of_zeros(lambda x: primitives.Tile(x, times), before, dy)
 
 
+def _check_segments(count: int, indices: Any, segment_ids: Any, rows: int) -> None:
+    """Raises unless `indices` are numbers of rows and `segment_ids` ascending numbers of the rows of the cotangent."""
+    if segment_ids.size and segment_ids[-1] >= count > 0:
+        raise InvalidArgumentError.of(f"Invalid number of segments: the last is {segment_ids[-1]}; got {count} rows")
+    for what, numbers, limit in (("Index", indices, rows), ("Segment id", segment_ids, count)):
+        outside = (numbers < 0) | (numbers >= limit)
+        if outside.any():
+            raise InvalidArgumentError.of(f"{what} {numbers[outside][0]} out of range [0, {limit}).")
+
+
 def _chosen_segments(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(dy: Any, indices: Any, segment_ids: Any, rows: Any) -> Any:
-        dy = convert_to_tensor(dy)
+        dy, indices, segment_ids = convert_to_tensor(dy), convert_to_tensor(indices), convert_to_tensor(segment_ids)
+        _check_segments(dy.shape[0], indices.numpy(), segment_ids.numpy(), int(rows))
         before = [int(rows), *dy.shape.as_list()[1:]]
         return _of_zeros(lambda x: function(x, indices, segment_ids, num_segments=dy.shape[0]), before, dy)
 

@@ -80,18 +80,55 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 # ---- sums over chosen rows
 
 
-def _check_sorted(who: str, segment_ids: np.ndarray, num_segments: int) -> None:
-    if (segment_ids[1:] < segment_ids[:-1]).any():
-        at = int((segment_ids[1:] < segment_ids[:-1]).argmax())
+def _checked_rows(who: str, data: Any, indices: Any, segment_ids: Any) -> None:
+    """Raises unless the arguments have ranks and sizes that fit and the indices, if known, are rows of `data`."""
+    if data.shape.rank == 0:
+        raise InvalidArgumentError.of(f"{who}: Shape must be at least rank 1 but is rank 0; got `data` of shape []")
+    for what, x in (("indices", indices), ("segment_ids", segment_ids)):
+        if x.shape.rank not in (None, 1):
+            raise InvalidArgumentError.of(f"{who}: {what} should be a vector; got shape {x.shape}")
+    if not segment_ids.shape.is_compatible_with(indices.shape):
         raise InvalidArgumentError.of(
-            f"{who}: segment ids are not increasing. Segment id {segment_ids[at]} out of range [0, {num_segments}), "
-            "possibly because 'segment_ids' input is not sorted."
+            f"{who}: segment_ids and indices should have same size; got {segment_ids.shape} and {indices.shape}",
         )
-    if segment_ids.size and segment_ids[-1] >= num_segments:
+    rows = data.shape[0]
+    if rows is not None and not _core.is_symbolic(indices):
+        places = np.asarray(indices)
+        outside = (places < 0) | (places >= rows)
+        if outside.any():
+            at = int(outside.argmax())
+            raise InvalidArgumentError.of(f"{who}: indices[{at}] == {places[at]} out of range [0, {rows})")
+
+
+def _checked_ids(who: str, segment_ids: Any, num_segments: Any) -> Any:
+    """The numbers of the segments; raises, in a graph when it runs, unless they ascend from 0 to below the limit."""
+    if _core.is_symbolic(segment_ids) or _core.is_symbolic(num_segments):
+        ascends = primitives.All(primitives.GreaterEqual(segment_ids[1:], segment_ids[:-1]))
+        segment_ids = _core.required(segment_ids, ascends, f"{who}: segment ids are not increasing")
+        inside = primitives.All(primitives.GreaterEqual(segment_ids, 0))
+        return _core.required(segment_ids, inside, f"{who}: segment ids must be >= 0")
+    ids, count = np.asarray(segment_ids), int(num_segments)
+    if not ids.size:
+        return segment_ids
+    if ids[-1] < 0 or count < 0:
+        raise InvalidArgumentError.of(f"{who}: segment ids must be >= 0; got {ids[-1]} and num_segments = {count}")
+    if ids[-1] >= count:
         raise InvalidArgumentError.of(
-            f"{who}: segment ids must be < num_segments; got num_segments = {num_segments}. Segment id "
-            f"{segment_ids[-1]} out of range [0, {num_segments})"
+            f"{who}: segment ids must be < num_segments; got num_segments = {count}. Segment id {ids[-1]} out of range "
+            f"[0, {count})"
         )
+    outside, falls = (ids < 0) | (ids >= count), np.append(ids[1:] < ids[:-1], False)
+    if (outside | falls).any():
+        at = int((outside | falls).argmax())
+        if outside[at]:
+            raise InvalidArgumentError.of(
+                f"{who}: Segment id {ids[at]} out of range [0, {count}), possibly because 'segment_ids' input is not "
+                "sorted."
+            )
+        raise InvalidArgumentError.of(
+            f"{who}: segment ids are not increasing; segment_ids[{at + 1}] = {ids[at + 1]} follows {ids[at]}"
+        )
+    return segment_ids
 
 
 def _chosen_sum(
@@ -101,17 +138,15 @@ def _chosen_sum(
     data = convert_to_tensor(data)
     indices = convert_to_tensor(indices, dtype_hint=int32)
     segment_ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    if data.shape.rank == 0 or indices.shape.rank != 1 or segment_ids.shape != indices.shape:
-        raise InvalidArgumentError.of(
-            f"{who}: segment_ids and indices should have same size; got {segment_ids.shape} and {indices.shape}",
-        )
+    _checked_rows(who, data, indices, segment_ids)
     rows = primitives.GatherV2(data, indices, 0, 0) if sparse_gradient else take(data, indices, 0)
     ones = _ones_for(segment_ids, int32)
     if num_segments is None:
         total, count = primitives.SegmentSum(rows, segment_ids), primitives.SegmentSum(ones, segment_ids)
     else:
-        if not _core.is_symbolic(segment_ids) and not _core.is_symbolic(num_segments):
-            _check_sorted(who, np.asarray(segment_ids), int(num_segments))
+        if _core.is_tracing() and not _core.is_symbolic(num_segments) and int(num_segments) < 0:
+            raise ValueError(f"{who}: Cannot specify a negative value for num_segments; got {int(num_segments)}")
+        segment_ids = _checked_ids(who, segment_ids, num_segments)
         total = primitives.UnsortedSegmentSum(rows, segment_ids, num_segments)
         count = primitives.UnsortedSegmentSum(ones, segment_ids, num_segments)
     return total, cast(_over_rows(primitives.Maximum(count, 1), total), total.dtype)
