@@ -469,6 +469,9 @@ Ints to_ints(PyObject* o, const char* who, const char* argument) {
     if (shape.fully_known()) return Param(shape).ints;
   }
   Tensor t = to_tensor(o, DType::invalid, DType::int32, who);
+  if (t.rank() > 1 && (thread_state().stage || std::strcmp(argument, "axis")))
+    fail(ErrorKind::invalid_argument, who, ": ", argument, " input must be 1-D, not ", t.shape(),
+         ": it must be at most rank 1 but is rank ", t.rank());
   if (t.size() == 0) return result;
   t = whole_numbers(o, std::move(t));
   if (!integers.has(t.dtype()))

@@ -163,7 +163,7 @@ void infer_split(Call& call) {
   for (size_t i = 0; i < sizes.ints.size(); ++i) {
     const int64_t n = sizes.ints[i];
     if (n < 0 && n > kUnknownCount)
-      fail(ErrorKind::invalid_argument, call.name(), ": Split size at index ", i, " must be >= 0. Got: ", n);
+      fail(ErrorKind::invalid_argument, "split: Split size at index ", i, " must be >= 0. Got: ", n);
     if (n < 0)
       ++open;
     else
@@ -171,8 +171,10 @@ void infer_split(Call& call) {
   }
   int64_t length = placed ? x.dim(int(axis)) : -1;
   if (length >= 0 && (total > length || (open == 0 && total != length)))
-    fail(ErrorKind::invalid_argument, call.name(), ": can't split axis ", axis, " of size ", length,
-         ": the sizes must add up to it; got a sum of ", total);
+    fail(ErrorKind::invalid_argument, "split: can't split axis ", axis, " of size ", length,
+         ": Determined shape must either match input shape along split_dim exactly if fully specified, or be less than "
+         "it; got a sum of ",
+         total);
   if (open == 1 && length >= 0) rest = length - total;
   for (int64_t n : sizes.ints) {
     Shape shape = placed ? x.shape() : x.rank() < 0 ? Shape::unknown() : unknown_dims(x.rank());
@@ -203,15 +205,18 @@ const Op& split_op = define(Op{
           const Tensor& x = call.in[0];
           int axis = normalize_axis(call.name(), call.params[split_params.axis], x.rank());
           int64_t outer = x.shape().elements(0, axis), row = x.shape().elements(axis, x.rank()), at = 0;
-          int64_t inner = x.shape().elements(axis + 1, x.rank()), total = 0;
+          int64_t inner = x.shape().elements(axis + 1, x.rank()), total = 0, index = 0;
           size_t size = size_of(x.dtype());
           for (int64_t n : call.params[split_params.size_splits]) {
-            if (n < 0) fail(ErrorKind::invalid_argument, call.name(), ": Split size must be >= 0. Got: ", n);
-            total += n;
+            if (n < 0)
+              fail(ErrorKind::invalid_argument, "split: Split size at index ", index, " must be >= 0. Got: ", n);
+            total += n, ++index;
           }
           if (total != x.dim(axis))
-            fail(ErrorKind::invalid_argument, call.name(), ": can't split axis ", axis, " of size ", x.dim(axis),
-                 ": the sizes must add up to it; got a sum of ", total);
+            fail(ErrorKind::invalid_argument, "split: can't split axis ", axis, " of size ", x.dim(axis),
+                 ": Determined shape must either match input shape along split_dim exactly if fully specified, or be "
+                 "less than it; got a sum of ",
+                 total);
           for (int64_t n : call.params[split_params.size_splits]) {
             Shape shape = x.shape();
             shape[axis] = n;
@@ -265,8 +270,8 @@ const Op& pack_op = define(Op{
           }
           int64_t axis = call.params[pack_params.axis];
           if (axis < -first.rank() - 1 || axis > first.rank())
-            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -first.rank() - 1, ", ",
-                 first.rank() + 1, ")");
+            fail(ErrorKind::value, call.name(), ": Argument `axis` = ", axis, " not in range [", -first.rank() - 1,
+                 ", ", first.rank() + 1, ")");
           Shape shape = first;
           shape.insert(int(axis < 0 ? axis + first.rank() + 1 : axis), int64_t(call.in.size()));
           call.returns(call.in[0].dtype(), shape);
@@ -283,8 +288,8 @@ const Op& pack_op = define(Op{
           if (!shape.known_rank()) return call.returns(call.in[0].dtype(), shape);
           if (axis == kUnknownInt) return call.returns(call.in[0].dtype(), unknown_dims(shape.rank() + 1));
           if (axis < -shape.rank() - 1 || axis > shape.rank())
-            fail(ErrorKind::value, call.name(), ": axis = ", axis, " not in [", -shape.rank() - 1, ", ",
-                 shape.rank() + 1, ")");
+            fail(ErrorKind::value, call.name(), ": Argument `axis` = ", axis, " not in range [", -shape.rank() - 1,
+                 ", ", shape.rank() + 1, ")");
           shape.insert(int(axis < 0 ? axis + shape.rank() + 1 : axis), int64_t(call.in.size()));
           call.returns(call.in[0].dtype(), shape);
         },

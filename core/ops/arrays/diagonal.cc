@@ -54,7 +54,7 @@ void check_inside(const char* who, const Band& band) {
 Band band_of(const char* who, const Shape& matrix, const Ints& k, const std::string& align) {
   if (matrix.rank() < 2)
     fail(ErrorKind::invalid_argument, who,
-         ": input must be at least rank 2: it must be at least 2-dim, received shape: ", matrix);
+         ": input must be at least 2-dim, received shape: ", matrix, "; it must be at least rank 2");
   Band band{};
   set_diagonals(who, k, &band);
   set_alignment(who, align, &band);
@@ -211,12 +211,17 @@ const Op& set_diag_op = define(Op{
         [](Call& call) {
           const Tensor &x = call.in[0], &d = call.in[1];
           if (x.dtype() != d.dtype()) family::fail_dtypes(call);
+          if (d.rank() < 1)
+            fail(ErrorKind::invalid_argument, "set_diag: diagonal must be at least 1-dim, received shape: ", d.shape(),
+                 "; it must be at least rank 1");
           Band band =
               band_of("set_diag", x.shape(), call.params[set_diag_params.k], call.params[set_diag_params.align]);
           Shape wanted = diagonals_shape(x.shape(), band);
           if (!(d.shape() == wanted))
-            fail(ErrorKind::invalid_argument, "set_diag: Expected diagonal to have shape ", wanted,
-                 " for an input of shape ", x.shape(), "; got ", d.shape());
+            fail(ErrorKind::invalid_argument,
+                 "set_diag: Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] "
+                 "is not equal to the longests diagonal in range [lower_diag_index:upper_diag_index]. Input shape: ",
+                 x.shape(), ", diagonal shape: ", d.shape(), ", Expected diagonal shape: ", wanted);
           call.returns(x.dtype(), x.shape());
         },
     .kernel =
@@ -260,7 +265,7 @@ const Op& band_part_op = define(Op{
           const Shape& x = call.in[0].shape();
           if (x.rank() < 2)
             fail(ErrorKind::invalid_argument, call.name(),
-                 ": input must be at least rank 2: it must be at least 2-dim, received shape: ", x);
+                 ": input must be at least 2-dim, received shape: ", x, "; it must be at least rank 2");
           if (call.params[band_part_params.num_lower] > x.back(2))
             fail(ErrorKind::invalid_argument, call.name(),
                  ": num_lower must be negative or less or equal to number of rows (", x.back(2),

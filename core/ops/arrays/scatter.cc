@@ -11,6 +11,14 @@
 namespace tapeflow {
 namespace {
 
+// Texts put at rows of y, which is empty; those of one row are joined.
+void join_texts(const Tensor& updates, const Positions& rows, int64_t inner, const Tensor& y) {
+  const auto* from = updates.data<std::string>();
+  auto* to = y.mutable_data<std::string>();
+  for (int64_t i = 0; i < rows.size(); ++i)
+    for (int64_t k = 0; k < inner && rows[i] >= 0; ++k) to[rows[i] * inner + k] += from[i * inner + k];
+}
+
 constexpr struct : Keys {
   Key<Ints> shape = next("shape");
   Key<std::string> bad_indices_policy = next("bad_indices_policy");
@@ -18,7 +26,7 @@ constexpr struct : Keys {
 const Op& scatter_nd_op = define(Op{
     .name = "ScatterNd",
     .planning = {.cost = {cost::elements_in_one_piece, 2}},
-    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans), ints(scatter_nd_params.shape),
+    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans | DType::string), ints(scatter_nd_params.shape),
                   text(scatter_nd_params.bad_indices_policy, "")},
     .infer =
         [](Call& call) {
@@ -37,6 +45,7 @@ const Op& scatter_nd_op = define(Op{
           NdPlan n = plan_nd("scatter_nd", shape, call.in[0].shape(), 0);
           const bool ignore = ignores_outside("scatter_nd", call.params[scatter_nd_params.bad_indices_policy]);
           const Positions rows = nd_rows("scatter_nd", shape, call.in[0], n, 0, ignore);
+          if (updates.dtype() == DType::string) return join_texts(updates, rows, n.inner, y);
           std::memset(y.mutable_raw(), 0, y.bytes());
           visit<(numbers | booleans).bits>(updates.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;

@@ -20,6 +20,8 @@ Ints resolved_permutation(const char* who, const Param& p, int rank) {
          ". But input(1) is a vector of size ", p.ints.size());
   bool used[kMaxRank] = {};
   for (int64_t axis : p.ints) {
+    if (axis < -rank || axis >= rank)
+      fail(ErrorKind::invalid_argument, who, ": ", axis, " is out of range [0 .. ", rank, ")");
     int i = normalize_axis(who, axis, rank);
     used[i] = true;
     result.push_back(i);

@@ -239,7 +239,11 @@ Op segment_entry(const char* name, bool sorted, std::vector<const char*> names, 
     op.infer_staged = [](Call& call) {
       Shape shape = call.in[0].shape();
       if (shape.rank() == 0)
-        fail(ErrorKind::invalid_argument, call.name(), ": data must have at least one dimension; got shape []");
+        fail(ErrorKind::invalid_argument, call.name(), ": data must be at least rank 1; got shape []");
+      const Shape& ids = call.in[1].shape();
+      if (ids.known_rank() && ids.rank() != 1)
+        fail(ErrorKind::invalid_argument, call.name(),
+             ": segment_ids should be a vector: it must be rank 1 but is rank ", ids.rank());
       if (shape.known_rank()) shape[0] = -1;
       call.returns(call.in[0].dtype(), shape);
     };

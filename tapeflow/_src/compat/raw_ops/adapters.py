@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tapeflow._src.ops.sparse import binary as sparse_binary
 from tapeflow._src.ops.sparse import conversion as sparse_conversion
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.tensor_shape import TensorShape
 
 BlockLSTMV2 = namedtuple("BlockLSTMV2", ["i", "cs", "f", "o", "ci", "co", "h"])
 
@@ -40,6 +42,48 @@ def nearly_equal(x: Any, y: Any, tolerance: float) -> Any:
 
 def reverse_dims(tensor: Any, dims: Any) -> Any:
     return primitives.ReverseV2(tensor, np.flatnonzero(np.asarray(dims)).tolist())
+
+
+def einsum_with_diagonals(einsum: Callable[..., Any]) -> Callable[..., Any]:
+    """`Einsum` takes a label that the result repeats: there it is a diagonal, a product with an identity matrix."""
+
+    def run(inputs: Any, equation: str) -> Any:
+        left, _, right = equation.replace(" ", "").partition("->")
+        operands, unused = list(inputs), (c for c in ascii_letters if c not in equation)
+        for label in sorted({c for c in right if c.isalpha() and right.count(c) > 1}):
+            term, place = next((t, t.index(label)) for t in left.split(",") if label in t)
+            operand = convert_to_tensor(operands[left.split(",").index(term)])
+            at = place if "." not in term[:place] else place - len(term)
+            size = primitives.Shape(operand)[at] if operand.shape.rank is None else operand.shape[at]
+            identity = primitives.MatrixDiagV3(
+                primitives.BroadcastTo(convert_to_tensor(1, operand.dtype), [size]), [0], -1, -1, 0, "RIGHT_LEFT"
+            )
+            while right.count(label) > 1:
+                other = next(unused)
+                left, right = f"{left},{label}{other}", right.replace(label, other, 1)
+                operands.append(identity)
+        return einsum(f"{left}->{right}" if "->" in equation else equation, *operands)
+
+    return run
+
+
+def parallel_concat(concat: Callable[..., Any]) -> Callable[..., Any]:
+    """Values of one row each, put below one another."""
+
+    def run(values: Any, shape: Any) -> Any:
+        tensors = [convert_to_tensor(value) for value in values]
+        for value in tensors:
+            if value.shape.rank == 0 or value.shape[:1].as_list() not in ([1], [None]):
+                raise InvalidArgumentError.of(f"ParallelConcat: values must have one row each; got shape {value.shape}")
+        dims = TensorShape(shape)
+        if dims.rank is not None and dims.rank and dims[0] != len(tensors):
+            raise InvalidArgumentError.of(
+                f"ParallelConcat: 0th dimension of value = {dims[0]} must be greater than loc_ = {len(tensors) - 1}: "
+                f"it must be the number of values, {len(tensors)}"
+            )
+        return concat(tensors, 0)
+
+    return run
 
 
 def pad_pairs(input: Any, paddings: Any, constant_values: Any) -> Any:

@@ -16,6 +16,7 @@ from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.linalg import diagonals, factorizations
 from tapeflow._src.ops.strings import encodings, strings
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import InvalidArgumentError
 
 Svd = namedtuple("Svd", ["s", "u", "v"])
 SelfAdjointEigV2 = namedtuple("SelfAdjointEigV2", ["e", "v"])
@@ -90,7 +91,10 @@ def _list_difference(x: Any, y: Any, out_idx: Any) -> ListDiff:
 def _unique_slices(x: Any, axis: Any, out_idx: Any, counted: bool = True) -> tuple[Any, ...]:
     """The different slices along an axis in the order they first appear, the number of each, and how often it does."""
     x, kind = convert_to_tensor(x), as_dtype(out_idx).as_numpy_dtype
-    axes = dims_of(axis) if convert_to_tensor(axis).shape.num_elements() else [0]
+    axis = convert_to_tensor(axis)
+    if axis.shape.rank is not None and axis.shape.rank > 1:
+        raise InvalidArgumentError.of(f"UniqueV2: axis expects a 1D vector; got shape {axis.shape}")
+    axes = dims_of(axis) if axis.shape.num_elements() else [0]
     along = int(axes[0])
 
     def run(x: Any) -> list[Any]:
@@ -142,6 +146,8 @@ def _bucketized(x: Any, boundaries: Any) -> Any:
     """The number of boundaries that are not above each element."""
     x = convert_to_tensor(x)
     edges = convert_to_tensor(boundaries, "float64")
+    if not _core.is_symbolic(edges) and (np.diff(np.asarray(edges)) < 0).any():
+        raise InvalidArgumentError.of(f"Bucketize: Expected sorted boundaries; got {list(boundaries)}")
     flat = primitives.Reshape(cast(x, "float64"), [-1])
     found = primitives.SearchSorted(primitives.ExpandDims(edges, 0), primitives.ExpandDims(flat, 0), True, "int32")
     return primitives.Reshape(found, primitives.Shape(x, "int64"))

@@ -73,11 +73,22 @@ def _average(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _check_pooled(shape: Any, **given: Any) -> None:
+    """Raises unless tensors that belong to the result of a pool have its shape."""
+    for name, x in given.items():
+        if x.shape != shape:
+            text = ["[" + ",".join(map(str, s.as_list())) + "]" for s in (shape, x.shape)]
+            raise InvalidArgumentError.of(f"Expected {name} shape to be {text[0]}, but got {text[1]}")
+
+
 def _largest(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(x: Any, y: Any, dy: Any, ksize: Any, strides: Any, padding: str, *rest: Any) -> Any:
         *explicit, layout = rest
         steps, window = (numbers_of(v) for v in (strides, ksize))
         pads = explicit_or(padding, explicit[0]) if explicit else padding
+        x, y, dy = convert_to_tensor(x), convert_to_tensor(y), convert_to_tensor(dy)
+        if not _core.is_tracing():
+            _check_pooled(function(x, window, steps, pads, layout).shape, orig_output=y, grad=dy)
         return gradient(lambda x: function(x, window, steps, pads, layout), [x], dy)[0]
 
     return run
@@ -93,6 +104,8 @@ def _largest_twice(function: Callable[..., Any]) -> Callable[..., Any]:
             return gradient(lambda x: function(x, window, steps, padding, layout), [x], dy)[0]
 
         y = convert_to_tensor(y)
+        if not _core.is_tracing():
+            _check_pooled(function(x, window, steps, padding, layout).shape, orig_output=y)
         return _of_zeros(first, y.shape.as_list(), v)
 
     return run

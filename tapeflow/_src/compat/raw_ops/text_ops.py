@@ -16,6 +16,7 @@ from tapeflow._src.ops.sparse.crosses import crossed_rows, hash_features, join_f
 from tapeflow._src.ops.strings.strings import ngrams
 from tapeflow._src.ops.strings.unicode import unicode_decode, unicode_decode_with_offsets, unicode_encode
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 UnicodeDecode = namedtuple("UnicodeDecode", ["row_splits", "char_values"])
@@ -55,6 +56,24 @@ def _encoded(values: Any, splits: Any, errors: str, encoding: str, replacement: 
     return host_call(run, given, [("string", [None if rows is None else rows - 1])])[0]
 
 
+def _check_splits(splits: Any, count: int) -> None:
+    """Raises unless the borders of rows begin at 0, ascend and end at the number of texts."""
+    if not splits.size:
+        return
+    if splits[0] != 0:
+        raise InvalidArgumentError.of(f"StringNGrams: First split value must be 0, got {splits[0]}")
+    wrong = (splits[1:] < splits[:-1]) | (splits[1:] > count)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise InvalidArgumentError.of(
+            f"StringNGrams: Invalid split value {splits[at + 1]}, must be in [{splits[at]}, {count}]"
+        )
+    if splits[-1] != count:
+        raise InvalidArgumentError.of(
+            f"StringNGrams: Last split value must be data size. Expected {count}, got {splits[-1]}"
+        )
+
+
 def _grams(
     data: Any, splits: Any, separator: Any, widths: Any, left: Any, right: Any, pad_width: int, keeps_short: bool
 ) -> StringNGrams:
@@ -63,6 +82,7 @@ def _grams(
     pads = None if pad_width == 0 else (texts[1], texts[2])
 
     def run(data: Any, splits: Any) -> list[Any]:
+        _check_splits(splits.numpy(), data.shape[0])
         found = ngrams(
             RaggedTensor(data, splits), list(widths), texts[0], pads, None if pad_width < 0 else pad_width, keeps_short
         )

@@ -28,9 +28,11 @@ def dims_of(shape: Any) -> list[int]:
         known: list[int] = _core.known_elements(shape)
         if known is not None and None not in known:
             return known
-    if isinstance(shape, list | tuple):
+    if isinstance(shape, list | tuple) and not (shape and isinstance(shape[0], list | tuple)):
         return [whole(d) for d in shape]
     values = np.asarray(shape)
+    if values.ndim > 1:
+        raise _invalid(f"a shape must represent a vector: dims must represent a vector, got shape {list(values.shape)}")
     if values.size:
         whole(values.flat[0])
     return [int(values)] if values.ndim == 0 else [int(d) for d in values]
@@ -256,10 +258,13 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
     >>> tf.fill([2], 7)
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([7, 7], dtype=int32)>
     """
+    value = convert_to_tensor(value)
+    if value.shape.rank:
+        raise _invalid(f"fill: value must represent a scalar, got shape {value.shape.as_list()}")
     if plain_sizes(dims):
-        return primitives.BroadcastTo(convert_to_tensor(value), dims)
+        return primitives.BroadcastTo(value, dims)
     sizes = _symbolic_dims(dims)
-    return primitives.BroadcastTo(convert_to_tensor(value), _checked_dims("fill", dims) if sizes is None else sizes)
+    return primitives.BroadcastTo(value, _checked_dims("fill", dims) if sizes is None else sizes)
 
 
 @public("range")

@@ -121,6 +121,11 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     if not _core.is_tensor(tensor) and hasattr(tensor, "with_flat_values"):
         return tensor.__tf_operation__(boolean_mask, (tensor, mask), {})
     tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
+    if mask.shape.rank is None:
+        raise ValueError(
+            "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is ok, "
+            "but shape=None is not."
+        )
     if axis is None and not _core.is_tracing() and mask.ndim == 1 and tensor.ndim > 0 and len(mask) == len(tensor):
         return take(tensor, primitives.Squeeze(primitives.Where(mask), 1), 0)
     axis = 0 if axis is None else int(axis)
@@ -128,11 +133,6 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str = "boolean_
     masked = mask.shape.rank
     if masked == 0:
         raise ValueError("mask cannot be scalar.")
-    if masked is None:
-        raise ValueError(
-            "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is ok, "
-            "but shape=None is not."
-        )
     if not tensor.shape[axis : axis + masked].is_compatible_with(mask.shape):
         raise ValueError(f"Shapes {tensor.shape[axis : axis + masked]} and {mask.shape} are incompatible")
     dims = dynamic_dims(tensor)

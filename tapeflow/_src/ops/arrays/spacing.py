@@ -109,13 +109,25 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
     return primitives.StridedSlice(y, begin, [1] * len(begin), [dims[0] // product, *sizes, *tail])
 
 
-def _result_spec(input: Any, block_shape: Any, *_: Any, **__: Any) -> TensorSpec:
-    """What is known of a result while the sizes of the input are not: its dtype and rank."""
-    x = convert_to_tensor(input)
-    return TensorSpec(None if x.shape.rank is None else [None] * x.shape.rank, x.dtype)
+def _result_spec(moved_to_batch: bool) -> Any:
+    """What is known of a result while the paddings or the sizes of the input are not."""
+
+    def spec(input: Any, block_shape: Any, *_: Any, **__: Any) -> TensorSpec:
+        x = convert_to_tensor(input)
+        known = block_shape if isinstance(block_shape, int) else _core.known_value(convert_to_tensor(block_shape))
+        if x.shape.rank is None or known is None:
+            return TensorSpec(None if x.shape.rank is None else [None] * x.shape.rank, x.dtype)
+        blocks = [known] * 2 if isinstance(known, int) else dims_of(known)
+        batch, product = x.shape[0], int(np.prod(blocks))
+        if batch is not None:
+            batch = batch * product if moved_to_batch else batch // product
+        return TensorSpec([batch, *[None] * len(blocks), *x.shape[1 + len(blocks) :]], x.dtype)
+
+    return spec
 
 
-space_to_batch.result_specs = batch_to_space.result_specs = _result_spec  # type: ignore[attr-defined]
+space_to_batch.result_specs = _result_spec(True)  # type: ignore[attr-defined]
+batch_to_space.result_specs = _result_spec(False)  # type: ignore[attr-defined]
 
 
 @public("required_space_to_batch_paddings")

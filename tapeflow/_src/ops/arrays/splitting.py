@@ -65,7 +65,9 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         return split(value, int(sizes_or_count), axis)
     sizes = dims_of(sizes_or_count)
     if num is not None and num != len(sizes):
-        raise ValueError(f"split: num must be the number of sizes, {len(sizes)}; got {num}")
+        raise InvalidArgumentError.of(
+            f"split: size of the split_tensor must be 1-D and have the same elements as outputs: {num}; got {sizes}"
+        )
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = length - sum(sizes) - 1
     return list(primitives.SplitV(value, sizes, axis))
@@ -79,7 +81,11 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
         length = primitives.Shape(value)[axis]
     if isinstance(sizes, int):
         if _core.is_tensor(length):
-            return list(primitives.SplitV(value, [length // sizes] * sizes, axis))
+            parts = list(primitives.SplitV(value, [length // sizes] * sizes, axis))
+            if value.shape.rank is not None:  # the axis may be any, so that no dimension is known
+                for part in parts:
+                    part.set_shape([None] * value.shape.rank)
+            return parts
         if sizes < 1 or length % sizes:
             raise InvalidArgumentError.of(
                 f"split: Number of ways to split should evenly divide the split dimension, but got "
@@ -88,6 +94,8 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
         return list(primitives.SplitV(value, [length // sizes] * sizes, axis))
     parts = shape_argument(sizes)
     if _core.is_tensor(parts):
+        if num is None and (parts.shape.rank != 1 or parts.shape[0] is None):
+            raise ValueError(f"split: Cannot infer argument `num` from shape {parts}")
         if num is not None:
             parts = primitives.Reshape(parts, [num])
         rest = cast(length, parts.dtype) - primitives.Sum(parts) - 1
@@ -118,12 +126,18 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
      numpy=array([3, 4], dtype=int32)>]
     """
     value = convert_to_tensor(value)
+    rank = value.shape.rank
+    if num is None and rank is not None and not -rank <= axis < rank:
+        raise ValueError(f"unstack: Argument `axis` = {axis} not in range [{-rank}, {rank})")
     if is_open(value):
         return list(primitives.Unpack(value, -1 if num is None else num, axis))
-    if value.shape.rank and num is not None and value.shape[axis] != num:
-        raise InvalidArgumentError.of(
-            f"unstack: num must be {value.shape[axis]}; got {num} for shape {value.shape.as_list()}"
-        )
+    if rank and num is not None:
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError.of(f"unstack: axis = {axis} not in [{-rank}, {rank})")
+        if value.shape[axis] != num:
+            raise InvalidArgumentError.of(
+                f"unstack: Input shape axis {axis} must equal {num}, got shape {value.shape.as_list()}"
+            )
     if _core.is_symbolic(value) and value.shape.rank and -value.shape.rank <= axis < value.shape.rank:
         num = value.shape[axis]  # set_shape may know it where the operations before do not
     return list(primitives.Unpack(value, -1 if num is None else num, axis))

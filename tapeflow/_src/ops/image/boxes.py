@@ -28,6 +28,10 @@ def _suppress(
 ) -> list[Any]:
     boxes, scores = convert_to_tensor(boxes), convert_to_tensor(scores)
     boxes, scores = cast(boxes, float32), cast(scores, float32)
+    if not 0 <= int(size) < 2**31:
+        raise InvalidArgumentError.of(
+            f"non_max_suppression: output size must be non-negative and fit into an int32; got {int(size)}"
+        )
     return [*primitives.NonMaxSuppressionV5(boxes, scores, int(size), float(iou), float(score), float(sigma), padded)]
 
 

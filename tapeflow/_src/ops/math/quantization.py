@@ -86,11 +86,15 @@ def _check_scalars(x: Any, low: Any, high: Any) -> None:
 
 def _check_channels(x: Any, low: Any, high: Any) -> None:
     if x.shape.rank == 0:
-        raise InvalidArgumentError.of("fake_quant: inputs must have at least one dimension; got a scalar")
-    if low.shape.as_list() != [x.shape[-1]] or high.shape.as_list() != [x.shape[-1]]:
-        raise InvalidArgumentError.of(
-            f"min and max must have one element per channel, {x.shape[-1]}; got {low.shape} and {high.shape}",
-        )
+        raise InvalidArgumentError.of("fake_quant: inputs must be at least rank 1 but is rank 0")
+    for name, bound in (("min", low), ("max", high)):
+        if bound.shape.rank not in (None, 1):
+            raise InvalidArgumentError.of(f"fake_quant: `{name}` must be rank 1 but is rank {bound.shape.rank}")
+        if not bound.shape.is_compatible_with(x.shape[-1:]):
+            raise InvalidArgumentError.of(
+                f"fake_quant: {name} has incorrect size, expected {x.shape[-1]} was {bound.shape[0]}: it must have one "
+                "element per channel"
+            )
 
 
 def _fake_quant_in_range(check: Callable[[Any, Any, Any], None], doc: str, path: str) -> Callable[..., Any]:
@@ -167,7 +171,9 @@ def fake_quant_with_min_max_args_gradient(
     return primitives.StopGradient(dx)
 
 
-def _fake_quant_gradient_in_range(result: Any, doc: str, path: str) -> Callable[..., Any]:
+def _fake_quant_gradient_in_range(
+    result: Any, check: Callable[[Any, Any, Any], None], doc: str, path: str
+) -> Callable[..., Any]:
     """The gradients of fake quantization with a range that is a tensor."""
 
     @public_as(doc, path)
@@ -181,6 +187,7 @@ def _fake_quant_gradient_in_range(result: Any, doc: str, path: str) -> Callable[
         name: str | None = None,
     ) -> Any:
         low, high = (convert_to_tensor(v, dtype_hint=float32) for v in (min, max))
+        check(convert_to_tensor(inputs, dtype_hint=float32), low, high)
         return result(*_fake_quant_gradients(gradients, inputs, low, high, num_bits, narrow_range))
 
     return function
@@ -188,6 +195,7 @@ def _fake_quant_gradient_in_range(result: Any, doc: str, path: str) -> Callable[
 
 fake_quant_with_min_max_vars_gradient = _fake_quant_gradient_in_range(
     FakeQuantWithMinMaxVarsGradient,
+    _check_scalars,
     """The gradients of `fake_quant_with_min_max_vars` by inputs, min and max.
 
     >>> tf.quantization.fake_quant_with_min_max_vars_gradient([1., 1.], [0.3, 2.], 0., 1.).backprop_wrt_max
@@ -197,6 +205,7 @@ fake_quant_with_min_max_vars_gradient = _fake_quant_gradient_in_range(
 )
 fake_quant_with_min_max_vars_per_channel_gradient = _fake_quant_gradient_in_range(
     FakeQuantWithMinMaxVarsPerChannelGradient,
+    _check_channels,
     """The gradients of `fake_quant_with_min_max_vars_per_channel` by inputs, min and max.
 
     >>> dy, x = [[1., 1.]], [[0.3, 2.]]
@@ -267,6 +276,25 @@ def _range(x: Any, input_min: Any, input_max: Any, range_given: bool, num_bits: 
     return low, high
 
 
+def _check_slices(x: Any, axis: int | None, input_min: Any, input_max: Any, range_given: bool) -> None:
+    """Raises unless the axis is one of `x` and, where a range is given, it has one border for each slice."""
+    who, rank = "quantize_and_dequantize", x.shape.rank
+    if axis is not None and axis < -1:
+        raise InvalidArgumentError.of(f"{who}: Axis should be >= -1, got {axis}")
+    if axis is not None and rank is not None and axis >= rank:
+        raise InvalidArgumentError.of(f"{who}: Shape must be at least rank {axis + 1} but is rank {rank}")
+    for name, border in (("input_min", input_min), ("input_max", input_max)) if range_given else ():
+        shape = convert_to_tensor(border).shape
+        if axis is None and shape.rank:
+            raise InvalidArgumentError.of(f"{who}: {name} must be a scalar; got shape {shape}")
+        if axis is not None and shape.rank is not None and shape.rank != 1:
+            raise InvalidArgumentError.of(f"{who}: Shape must be rank 1 but is rank {shape.rank}; got {name}")
+        if axis is not None and not shape.is_compatible_with([x.shape[axis] if rank is not None else None]):
+            raise InvalidArgumentError.of(
+                f"{who}: {name} has incorrect size, expected {x.shape[axis]} was {shape.as_list()}"
+            )
+
+
 def _inside_range(x: Any, low: Any, high: Any) -> Tensor:
     # The range has a gradient, of 0.
     inside = primitives.LogicalAnd(x >= low, x <= high)
@@ -295,6 +323,7 @@ def _quantized_and_back(passed: Callable[[Any, Any, Any], Any], doc: str, path: 
     ) -> Any:
         x = convert_to_tensor(input)
         axis = None if axis in (None, -1) else axis
+        _check_slices(x, axis, input_min, input_max, range_given)
         low, high = _range(x, input_min, input_max, range_given, num_bits)
         y = _rounded_to_range(x, low, high, signed_input, num_bits, range_given, round_mode, narrow_range, axis)
         straight = passed(x, _along(x, low, axis), _along(x, high, axis))

@@ -19,7 +19,7 @@ from tapeflow._src.types.errors import InvalidArgumentError
 
 # `log_softmax` stands among TensorFlow's elementwise names, but its elements depend on their row.
 _COMPOSITIONS = {path.rpartition(".")[2] for path in (*UNARY, *BINARY, *BINARY_ASSERTIONS)} - {"log_softmax"}
-_COMPOSITIONS |= {"dropout", "one_hot", "swish"}
+_COMPOSITIONS |= {"dropout", "swish"}
 
 
 def _spread(x: Any, like: RaggedRows) -> Any:

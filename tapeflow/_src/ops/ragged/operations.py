@@ -9,7 +9,7 @@ import numpy as np
 
 from tapeflow._src import primitives
 from tapeflow._src.namespace import find_public
-from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.constants import dims_of, one_hot
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import repeat
 from tapeflow._src.ops.effects.assertions import assert_equal
@@ -75,9 +75,27 @@ def _softmax(logits: RaggedTensor, axis: int | None = None, name: str | None = N
 def _squeeze(input: RaggedTensor, axis: Any = None, name: str | None = None) -> Any:
     if axis is None:
         raise ValueError("Ragged.squeeze must have an axis argument.")
+    if not isinstance(axis, int | list | tuple):
+        raise TypeError(f"squeeze: Axis must be a list or tuple of integers; got {axis!r}")
     for a in sorted((a % input.shape.rank for a in dims_of(axis)), reverse=True):
         input = _squeezed(input, a)
     return input
+
+
+def _one_hot(
+    indices: RaggedTensor,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: Any = None,
+    *rest: Any,
+    **named: Any,
+) -> Any:
+    if axis is not None and axis >= 0:
+        if axis <= indices.ragged_rank:
+            raise ValueError(f"axis ({axis}) must be greater than indices.ragged_rank ({indices.ragged_rank}).")
+        axis -= indices.ragged_rank
+    return indices.with_flat_values(one_hot(indices.flat_values, depth, on_value, off_value, axis, *rest, **named))
 
 
 def _squeezed(x: Any, axis: int) -> Any:
@@ -240,6 +258,7 @@ for _name, _function in {
     "tile": _tile,
     "softmax": _softmax,
     "squeeze": _squeeze,
+    "one_hot": _one_hot,
     "split": _split,
     "reduce_join": _reduce_join,
     "add_n": _add_n,

@@ -188,6 +188,9 @@ def inverse_stft(
     stfts.shape.with_rank_at_least(2)
     length = _scalar(frame_length, "frame_length")
     points = _enclosing_power_of_two(length) if fft_length is None else _scalar(fft_length, "fft_length")
+    for what, size in (("frame_length", length), ("fft_length", points)):
+        if isinstance(size, int) and size <= 0:
+            raise ValueError(f"inverse_stft: `{what}` must be a positive integer; got {size}")
     frames = irfft(stfts, [points])
     if points > length:
         frames = frames[..., :length]

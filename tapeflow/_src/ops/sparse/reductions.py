@@ -112,6 +112,8 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     dims = dims_of_sparse(x)
     if len(dims) < 2:
         raise InvalidArgumentError.of(f"sparse.softmax: input should have rank >= 2; got shape {dims}")
+    if any(size < 0 for size in dims):
+        raise InvalidArgumentError.of(f"sparse.softmax: Expected shape dimensions to be non-negative, got {min(dims)}")
     ids, _, _ = _reduced(x, len(dims) - 1, False)
     cells, lines = unique(ids, int64)
     count = primitives.Shape(cells, int64)[0]

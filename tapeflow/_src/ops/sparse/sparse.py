@@ -203,7 +203,7 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
      dtype=float32, numpy=array([6.], dtype=float32)>]
     """
     if sp_input is None or num_split is None or axis is None:
-        raise ValueError("sparse.split: sp_input, num_split and axis are required")
+        raise ValueError("sparse.split: Keyword arguments are required: sp_input, num_split and axis")
     x, count = as_sparse(sp_input, "split"), int(num_split)
     dims = dims_of_sparse(x)
     if not -len(dims) <= int(axis) < len(dims):
@@ -213,6 +213,14 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
     axis = int(axis) % len(dims)
     if count < 1 or count > dims[axis]:
         raise InvalidArgumentError.of(f"sparse.split: Input num_split should be in [1, {dims[axis]}]; got {count}")
+    if not _core.is_symbolic(x.indices):
+        places = x.indices.numpy()
+        outside = ((places < 0) | (places >= np.asarray(dims))).any(1)
+        if outside.any():
+            row = int(outside.argmax())
+            raise InvalidArgumentError.of(
+                f"sparse.split: Sparse index tuple indices[{row}, :] = {places[row].tolist()} is out of bounds"
+            )
     parts, begin = [], 0
     for i in range(count):
         length = dims[axis] // count + (i < dims[axis] % count)
