@@ -53,8 +53,8 @@ void check_inside(const char* who, const Band& band) {
 // The band of a matrix that is there.
 Band band_of(const char* who, const Shape& matrix, const Ints& k, const std::string& align) {
   if (matrix.rank() < 2)
-    fail(ErrorKind::invalid_argument, who,
-         ": input must be at least 2-dim, received shape: ", matrix, "; it must be at least rank 2");
+    fail(ErrorKind::invalid_argument, who, ": input must be at least 2-dim, received shape: ", matrix,
+         "; it must be at least rank 2");
   Band band{};
   set_diagonals(who, k, &band);
   set_alignment(who, align, &band);
@@ -264,8 +264,8 @@ const Op& band_part_op = define(Op{
         [](Call& call) {
           const Shape& x = call.in[0].shape();
           if (x.rank() < 2)
-            fail(ErrorKind::invalid_argument, call.name(),
-                 ": input must be at least 2-dim, received shape: ", x, "; it must be at least rank 2");
+            fail(ErrorKind::invalid_argument, call.name(), ": input must be at least 2-dim, received shape: ", x,
+                 "; it must be at least rank 2");
           if (call.params[band_part_params.num_lower] > x.back(2))
             fail(ErrorKind::invalid_argument, call.name(),
                  ": num_lower must be negative or less or equal to number of rows (", x.back(2),

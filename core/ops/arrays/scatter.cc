@@ -26,8 +26,8 @@ constexpr struct : Keys {
 const Op& scatter_nd_op = define(Op{
     .name = "ScatterNd",
     .planning = {.cost = {cost::elements_in_one_piece, 2}},
-    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans | DType::string), ints(scatter_nd_params.shape),
-                  text(scatter_nd_params.bad_indices_policy, "")},
+    .arguments = {index_tensor("indices"), tensor("updates", numbers | booleans | DType::string),
+                  ints(scatter_nd_params.shape), text(scatter_nd_params.bad_indices_policy, "")},
     .infer =
         [](Call& call) {
           Shape shape = call.params.shape(scatter_nd_params.shape);

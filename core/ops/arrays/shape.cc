@@ -31,7 +31,8 @@ Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Int
       fail(ErrorKind::invalid_argument, who, ": Size ", i, " must be non-negative, not ", shape[i]);
     } else {
       if (shape[i] && known > std::numeric_limits<int64_t>::max() / shape[i])
-        fail(ErrorKind::invalid_argument, who, ": Shape ", shape, " has too many elements: the product of sizes must be "
+        fail(ErrorKind::invalid_argument, who, ": Shape ", shape,
+             " has too many elements: the product of sizes must be "
              "less than 2**63");
       known *= shape[i];
     }
@@ -44,8 +45,8 @@ Shape resolved_shape(const char* who, const Shape& from, int64_t size, const Int
     shape[unknown] = known ? size / known : product_without_zeros(who, from) / product_without_zeros(who, shape);
   } else if (known != size) {
     fail(ErrorKind::invalid_argument, who, ": Input to reshape is a tensor with ", size,
-         " values, but the requested shape has ", known,
-         ": Cannot reshape a tensor with ", size, " elements to shape ", shape);
+         " values, but the requested shape has ", known, ": Cannot reshape a tensor with ", size, " elements to shape ",
+         shape);
   }
   return shape;
 }

@@ -36,8 +36,8 @@ struct Product {
 Product plan(const char* who, const Shape& a, const Shape& b, bool ta, bool tb) {
   if (a.rank() < 2 || b.rank() < 2)
     fail(ErrorKind::invalid_argument, who, ": In[", a.rank() < 2 ? 0 : 1,
-         "] ndims must be >= 2: In[0] and In[1] must have at least 2 dimensions (at least rank 2); got shapes ", a, " and ", b,
-         ". A vector becomes a matrix with x[:, tf.newaxis]; see also tf.linalg.matvec.");
+         "] ndims must be >= 2: In[0] and In[1] must have at least 2 dimensions (at least rank 2); got shapes ", a,
+         " and ", b, ". A vector becomes a matrix with x[:, tf.newaxis]; see also tf.linalg.matvec.");
   Product p{ta, tb, ta ? a.back(1) : a.back(2), tb ? b.back(2) : b.back(1), ta ? a.back(2) : a.back(1), {}};
   int64_t other = tb ? b.back(1) : b.back(2);
   if (p.k != other && p.k >= 0 && other >= 0)

@@ -81,11 +81,7 @@ def _split_open(value: Any, sizes: Any, axis: Any, num: int | None) -> list[Any]
         length = primitives.Shape(value)[axis]
     if isinstance(sizes, int):
         if _core.is_tensor(length):
-            parts = list(primitives.SplitV(value, [length // sizes] * sizes, axis))
-            if value.shape.rank is not None:  # the axis may be any, so that no dimension is known
-                for part in parts:
-                    part.set_shape([None] * value.shape.rank)
-            return parts
+            return list(primitives.SplitV(value, [length // sizes] * sizes, axis))
         if sizes < 1 or length % sizes:
             raise InvalidArgumentError.of(
                 f"split: Number of ways to split should evenly divide the split dimension, but got "
