@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.distribute.options import merged
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 DEVICES = ["CPU:0", "CPU:1"]
@@ -197,3 +198,11 @@ def test_arguments_are_checked():
     with pytest.raises(ValueError, match="cross_device_ops must be a"):
         tf.distribute.MirroredStrategy(DEVICES, cross_device_ops="nccl")
     assert not issubclass(tf.distribute.NcclAllReduce, tf.distribute.HierarchicalCopyAllReduce)
+
+
+def test_options_of_a_call_leave_the_rest_to_the_strategy():
+    options = tf.distribute.experimental.CommunicationOptions
+    own = options(bytes_per_pack=1 << 20, timeout_seconds=5.0, wire_dtype=tf.bfloat16)
+    found = merged(options(timeout_seconds=1.0), own)
+    assert (found.bytes_per_pack, found.timeout_seconds, found.wire_dtype) == (1 << 20, 1.0, tf.bfloat16)
+    assert merged(None, own) is own and merged(own, None) is own

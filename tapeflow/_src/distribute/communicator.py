@@ -113,6 +113,27 @@ class OneProcess:
         """Returns at once."""
 
 
+class WithDeadline:
+    """A group of several processes whose collectives have a deadline of their own."""
+
+    def __init__(self, group: Any, seconds: float) -> None:
+        self._group, self._seconds = group, seconds
+        self.rank, self.size, self.last_at_once = group.rank, group.size, group.last_at_once
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._group, name)
+
+        def call(*args: Any) -> Any:
+            before = self._group.deadline
+            self._group.deadline = self._seconds
+            try:
+                return method(*args)
+            finally:
+                self._group.deadline = before
+
+        return call
+
+
 def started_processes() -> int:
     """How many processes a launcher of MPI started, as far as the environment says so."""
     for variable in _SIZE_VARIABLES:

@@ -88,7 +88,7 @@ class ReplicaContext:
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
         """The values of all replicas, joined along an axis, in which they may differ."""
-        return self._strategy._all_gather(value, axis)
+        return self._strategy._all_gather(value, axis, options)
 
     def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
         """Calls `merge_fn(strategy, *args)` once for all replicas of this process, with their arguments together."""

@@ -57,6 +57,18 @@ class CommunicationOptions:
             raise ValueError(f"CommunicationOptions: wire_dtype must be tf.bfloat16 or None; got {wire_dtype!r}")
 
 
+def merged(options: Any, otherwise: Any) -> Any:
+    """Options of one call, with those of the strategy for what they leave open."""
+    if options is None or otherwise is None:
+        return options or otherwise
+    return CommunicationOptions(
+        options.bytes_per_pack or otherwise.bytes_per_pack,
+        otherwise.timeout_seconds if options.timeout_seconds is None else options.timeout_seconds,
+        options.implementation,
+        options.wire_dtype or otherwise.wire_dtype,
+    )
+
+
 def pack_size(options: Any) -> int:
     """The size of messages that options ask for."""
     return getattr(options, "bytes_per_pack", 0) or DEFAULT_BYTES_PER_PACK

@@ -10,7 +10,7 @@ from typing import Any
 from tapeflow._src import _core, primitives
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.distribute import collectives, replicas
-from tapeflow._src.distribute.communicator import Communicator, OneProcess
+from tapeflow._src.distribute.communicator import Communicator, OneProcess, WithDeadline
 from tapeflow._src.distribute.context import (
     ReduceOp,
     ReplicaContext,
@@ -34,7 +34,7 @@ from tapeflow._src.distribute.input import (
     input_iterator,
 )
 from tapeflow._src.distribute.keras_workers import train_together, work_together
-from tapeflow._src.distribute.options import pack_size, travels_narrow
+from tapeflow._src.distribute.options import merged, pack_size, travels_narrow
 from tapeflow._src.distribute.values import DistributedValues, Mirrored, regroup
 from tapeflow._src.distribute.variables import creator
 from tapeflow._src.namespace import public
@@ -184,19 +184,24 @@ class Strategy:
         self, operation: ReduceOp, sums: list[Any], options: Any, name: str = "all_reduce"
     ) -> list[Any]:
         dense = [place for place, value in enumerate(sums) if _core.is_tensor(value)]
-        options = options or self._options
-        if dense and self._group.size > 1:
+        group, options = self._group_with(options), merged(options, self._options)
+        if dense and group.size > 1:
             values, narrow = [sums[place] for place in dense], travels_narrow(options)
-            totals = collectives.all_reduce(self._group, values, pack_size(options), name, narrow)
+            totals = collectives.all_reduce(group, values, pack_size(options), name, narrow)
             for place, total in zip(dense, totals):
                 sums[place] = total
         for place, value in enumerate(sums):
-            if isinstance(value, IndexedSlices) and self._group.size > 1:
-                rows = collectives.all_gather(self._group, value.values)
-                sums[place] = IndexedSlices(rows, collectives.all_gather(self._group, value.indices), value.dense_shape)
+            if isinstance(value, IndexedSlices) and group.size > 1:
+                rows = collectives.all_gather(group, value.values)
+                sums[place] = IndexedSlices(rows, collectives.all_gather(group, value.indices), value.dense_shape)
         if operation is ReduceOp.MEAN and self.num_replicas_in_sync > 1:
             return [divided(value, self.num_replicas_in_sync) for value in sums]
         return sums
+
+    def _group_with(self, options: Any) -> Communicator:
+        """The processes, with the deadline that options of a call name."""
+        seconds = getattr(options, "timeout_seconds", None)
+        return self._group if seconds is None or self._group.size == 1 else WithDeadline(self._group, seconds)
 
     def _all_reduce(self, operation: ReduceOp, value: Any, options: Any, name: str = "all_reduce") -> Any:
         """Called in a replica."""
@@ -273,7 +278,7 @@ class Strategy:
         here = parts[0] if len(parts) == 1 else primitives.ConcatV2(parts, axis)
         return here if self._group.size == 1 else _gather_along(self._group, here, axis)
 
-    def _all_gather(self, value: Any, axis: int) -> Any:
+    def _all_gather(self, value: Any, axis: int, options: Any) -> Any:
         if self.num_replicas_in_sync == 1:
             return value
         if any(isinstance(leaf, IndexedSlices) for leaf in nest.flatten(value)):
@@ -282,7 +287,7 @@ class Strategy:
         if any(leaf.shape.rank == 0 for leaf in leaves):
             raise ValueError("ReplicaContext.all_gather: values must have at least one dimension; got a scalar")
         if self._replicas_here == 1:
-            gathered = [_gather_along(self._group, leaf, axis) for leaf in leaves]
+            gathered = [_gather_along(self._group_with(options), leaf, axis) for leaf in leaves]
         else:
             gathered = [self._all_gather_here(leaf, axis) for leaf in leaves]
         return nest.pack_sequence_as(value, gathered)

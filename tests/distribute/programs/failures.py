@@ -29,7 +29,7 @@ if rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
     if how == "stop in data":
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGSTOP)).start()
-    if how == "late":
+    if how in ("late", "options"):
         time.sleep(60)
     if how == "ended":
         sys.exit(0)
@@ -37,6 +37,10 @@ if how == "shape":
     strategy.reduce("SUM", tf.ones([2 + rank]), axis=None)
 elif how == "order" and rank:
     strategy.gather(tf.ones([2]), axis=0)
+elif how == "options":
+    options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=1)
+    step = tf.function(lambda: strategy.run(lambda: replica().all_reduce("SUM", tf.ones([4]), options)))
+    step()
 elif how == "path" and rank:
     tf.function(lambda: strategy.run(lambda: replica().all_reduce("SUM", [tf.ones([2]), tf.ones([3])])))()
 elif how == "stop in data":
