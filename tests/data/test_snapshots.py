@@ -85,3 +85,12 @@ def test_in_a_graph_an_operation_saves(tmp_path):
         assert not os.path.exists(path)
         session.run(operation, {stop: 4})
     assert sorted(x for x in tf.data.Dataset.load(path).as_numpy_iterator()) == [0, 1, 2, 3]
+
+
+def test_a_file_that_ends_too_early_is_named(tmp_path):
+    tf.data.Dataset.range(3).save(str(tmp_path))
+    (path,) = glob.glob(f"{tmp_path}/*/*.shard/*.snapshot")
+    with open(path, "r+b") as file:
+        file.truncate(5)
+    with pytest.raises(tf.errors.DataLossError, match=r"truncated record at 0 in .*\.snapshot"):
+        list(tf.data.Dataset.load(str(tmp_path)))

@@ -221,7 +221,7 @@ def _elements(path: str, compression: str | None, specs: list[Any]) -> Iterator[
     counts = [len(_record_dtypes(spec)) for spec in specs]
     with opened_file(path, compression) as file:
         try:
-            records = (messages.TensorProto.FromString(record) for record in records_in(file.read))
+            records = (messages.TensorProto.FromString(record) for record in records_in(file.read, f" in {path}"))
             while True:
                 parts = list(itertools.islice(records, sum(counts)))
                 if not parts:
