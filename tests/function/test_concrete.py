@@ -182,3 +182,10 @@ def test_a_clone_keeps_the_options():
     clone = f._clone(lambda x: x + 1)
     assert (clone._reduce_retracing, clone._jit_compile) == (None, False)
     assert clone(tf.constant(1)).numpy() == 2
+
+
+def test_keywords_that_were_not_given_in_order():
+    f = tf.function(lambda **given: given["a"] * 2.0 + tf.cast(given["b"], tf.float32))
+    concrete = f.get_concrete_function(b=tf.TensorSpec([], tf.int32), a=tf.TensorSpec([], tf.float32))
+    for given in ({"a": 2.0, "b": 3}, {"b": 3, "a": 2.0}):
+        assert float(concrete(**{name: tf.constant(value) for name, value in given.items()})) == 7.0

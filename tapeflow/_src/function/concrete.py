@@ -112,11 +112,12 @@ class ConcreteFunction(_core.FunctionBase):
         for name, known in known_kwargs.items():
             if name not in given and _holds_tensors(known):
                 raise TypeError(self._failure(f"missing a required argument: '{name}'", args, kwargs))
-        named = {name: given.pop(name, known) for name, known in known_kwargs.items()}
+        order = sorted(known_kwargs)  # that of the inputs of the graph
+        named = [given.pop(name, known_kwargs[name]) for name in order]
         if given:
             raise TypeError(self._failure(f"got an unexpected keyword argument '{next(iter(given))}'", args, kwargs))
         tensors: list[Any] = []
-        for known, value in zip([*known_args, *known_kwargs.values()], [*values, *named.values()]):
+        for known, value in zip([*known_args, *(known_kwargs[name] for name in order)], [*values, *named]):
             tensors += self._tensors_of(known, value, args, kwargs)
         return tensors
 
