@@ -317,3 +317,13 @@ def test_functions_that_make_datasets(name, tmp_path):
     folder, expected = unpacked("datasets", tmp_path)
     found = getattr(tf.saved_model.load(folder), name)(tf.constant(expected["x"]))
     np.testing.assert_allclose(found, expected[name], rtol=1e-6)
+
+
+def test_errors_in_signatures_name_the_model(tmp_path):
+    model = tf.Module()
+    model.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([2])])
+    tf.saved_model.save(model, tmp_path)
+    path = tmp_path / "saved_model.pb"
+    path.write_bytes(path.read_bytes().replace(b"FullArgSpec", b"F\0llArgSpec"))
+    with pytest.raises(ValueError, match=f"SavedModel {tmp_path}: "):
+        tf.saved_model.load(tmp_path)

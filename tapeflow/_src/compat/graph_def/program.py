@@ -82,10 +82,17 @@ class Step:
         outputs = result if isinstance(result, list) else flat_outputs(result)
         shapes = self.attributes.get("_output_shapes")
         if shapes is not None:
-            for output, shape in zip(outputs, shapes):
-                if isinstance(output, _core.Tensor) and shape.rank is not None and not output.shape.is_fully_defined():
-                    output.set_shape(shape)
+            self._narrow(outputs, shapes)
         return outputs
+
+    def _narrow(self, outputs: list[Any], shapes: list[Any]) -> None:
+        """Says of the outputs what the file knows of their shapes."""
+        for output, shape in zip(outputs, shapes):
+            if isinstance(output, _core.Tensor) and shape.rank is not None and not output.shape.is_fully_defined():
+                try:
+                    output.set_shape(shape)
+                except ValueError as error:
+                    raise _located(error, self) from error
 
 
 def _located(error: Exception, step: Step) -> Exception:

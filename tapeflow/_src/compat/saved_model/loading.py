@@ -130,6 +130,11 @@ class Loader:
             return self._load()
         except (AttributeError, LookupError, StopIteration, RecursionError) as error:
             raise DataLossError.of(f"{self._library.where}: the file is damaged: {error}") from error
+        except (TypeError, ValueError) as error:
+            if self._folder in str(error):
+                raise
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{self._library.where}: {error}") from error
 
     def object(self, number: int) -> Any:
         """One of the objects, after `load`."""
