@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "graph/replay.h"
 #include "graph/run.h"
+#include "graph/scatter_sums.h"
 #include "kernels/elementwise.h"
 #include "kernels/simd/vector.h"
 #include "ops/ops.h"
@@ -147,8 +148,14 @@ static void override_rule(const Graph::Override& override_, const Node& node, st
   call.out = run_all(*override_.op, all, override_.params);
 }
 
+static Tensors interpret(const Graph&, const Subgraph&, FunctionRef<void(ValueId, const Tensor&)> see, bool alone);
+
 Tensors interpret(const Graph& graph, std::span<const Tensor> inputs) {
-  return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {});
+  const bool alone = thread_state().recorders.empty() && !thread_state().stage && graph.overrides.empty();
+  return interpret(graph, {graph.inputs, inputs, graph.outputs, true}, [](ValueId, const Tensor&) {}, alone);
+}
+Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void(ValueId, const Tensor&)> see) {
+  return interpret(graph, subgraph, see, false);
 }
 
 Needs find_needs(const Graph& graph, std::span<const ValueId> wanted, bool effects, std::span<const int> nodes,
@@ -201,7 +208,9 @@ static bool lower_to_float(const Graph& stage, Call& call) {
   return true;
 }
 
-Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void(ValueId, const Tensor&)> see) {
+// `alone`: nobody sees the values between.
+static Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void(ValueId, const Tensor&)> see,
+                         bool alone) {
   size_t count = graph.nodes.size();
   Tensors at;
   at.resize(graph.values.size());
@@ -213,9 +222,16 @@ Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void
     if (at[i]) see(ValueId(i), at[i]);
   auto* stage = static_cast<Graph*>(thread_state().stage);
   SmallVector<Tensor, 4> in;
+  std::optional<ScatterSums> sums;
+  if (alone) sums.emplace(graph, needs, subgraph.wanted);
   for (size_t i = 0; i < count; ++i) {
     const Node& node = graph.nodes[i];
     if (!needs.nodes[i]) continue;
+    if (sums && sums->adds(node)) {
+      Tensor& first = at[node.inputs[0]];
+      at[node.first_output] = sums->sum(needs.last_use[node.inputs[0]] == int(i) ? std::move(first) : first, node);
+      continue;
+    }
     if (node.op == &read_op) {
       VariableBody& variable = variable_in(node.params);
       if (!variable.value && !thread_state().stage) fail_uninitialized(variable);
@@ -247,6 +263,10 @@ Tensors interpret(const Graph& graph, const Subgraph& subgraph, FunctionRef<void
           resolved_params(node.params, [&](int p) { return at[node.params.at(p).tensor().body()->symbol().value]; });
     for (ValueId v : node.inputs)
       if (needs.last_use[v] == int(i)) at[v] = Tensor();
+    if (sums && sums->defers(i)) {
+      sums->keep(node.first_output, in, params);
+      continue;
+    }
     if (node.op->watched_params && !thread_state().recorders.empty()) params = node.op->watched_params(params, in);
     Call call(*node.op, in, params);
     RunFor sake(node.op, node.location, false);
