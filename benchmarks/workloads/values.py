@@ -352,3 +352,87 @@ def attitude(rng):
 @workload
 def cart_pole(rng):
     return Values(layers(rng, 4, 16, 1), [normal(rng, 32, 4, scale=0.1)], rate=1e-3)
+
+
+# ---- structured models
+
+
+@workload
+def vit(rng):
+    w = 96
+    p = [kernel(rng, 4, 4, 3, w), normal(rng, 1, 1, w, scale=0.1), normal(rng, 65, w, scale=0.1)]
+    for _ in range(2):
+        p += [ones(w), zeros(w), normal(rng, w, 3 * w, scale=0.05), normal(rng, w, w, scale=0.05), ones(w), zeros(w)]
+        p += layers(rng, w, 4 * w, w)
+    return Values([*p, kernel(rng, w, 10)], [normal(rng, 16, 32, 32, 3), integers(rng, 10, 16)])
+
+
+@workload
+def seq2seq(rng):
+    v, e, h = 500, 32, 64
+    p = [normal(rng, v, e, scale=0.1), normal(rng, v, e, scale=0.1)]
+    p += [normal(rng, e + h, 2 * h, scale=0.1), zeros(2 * h), normal(rng, e + h, h, scale=0.1), zeros(h)]
+    p += [normal(rng, e + 2 * h, 2 * h, scale=0.1), zeros(2 * h), normal(rng, e + 2 * h, h, scale=0.1), zeros(h)]
+    p += [
+        normal(rng, h, h, scale=0.1),
+        normal(rng, h, h, scale=0.1),
+        normal(rng, h, scale=0.1),
+        normal(rng, 2 * h, v, scale=0.1),
+    ]
+    return Values(p, [integers(rng, v, 20, 16), integers(rng, v, 16, 16), integers(rng, v, 16, 16)], rate=0.1)
+
+
+@workload
+def moe_partition(rng):
+    w, e, h = 64, 8, 128
+    return Values(
+        [normal(rng, w, e, scale=0.3), normal(rng, e, w, h, scale=0.1), normal(rng, e, h, w, scale=0.1)],
+        [normal(rng, 512, w), normal(rng, 512, w)],
+        rate=0.1,
+    )
+
+
+@workload
+def ragged_mean(rng):
+    lengths = rng.integers(1, 30, 128)
+    n = int(lengths.sum())
+    return Values(
+        [normal(rng, 2000, 32, scale=0.1), *layers(rng, 32, 64, 4)],
+        [
+            integers(rng, 2000, n),
+            lengths.astype("int64"),
+            np.repeat(np.arange(128), lengths).astype("int32"),
+            integers(rng, 4, 128),
+        ],
+        rate=0.5,
+    )
+
+
+@workload
+def maml(rng):
+    return Values(
+        layers(rng, 1, 40, 40, 1),
+        [normal(rng, 8, 10, 1), normal(rng, 8, 10, 1), normal(rng, 8, 10, 1), normal(rng, 8, 10, 1)],
+    )
+
+
+@workload
+def adafactor(rng):
+    w = layers(rng, 256, 512, 512, 10)
+    slots = []
+    for a in w:
+        slots += [np.zeros(a.shape[:1], "float32"), np.zeros(a.shape[1:], "float32")]
+    return Values([zeros(1)[0], *w, *slots], [normal(rng, 64, 256), integers(rng, 10, 64)], rate=0.01)
+
+
+@workload
+def sinkhorn(rng):
+    return Values([normal(rng, 128, 2)], [normal(rng, 128, 2) + 1], rate=1.0)
+
+
+@workload
+def tensor_train(rng):
+    return Values(
+        [normal(rng, 28, 2, 10, 10, scale=0.1) + np.eye(10, dtype="float32") * 0.7, normal(rng, 10, 10)],
+        [rng.random((64, 28)).astype("float32"), integers(rng, 10, 64)],
+    )

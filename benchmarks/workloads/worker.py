@@ -14,7 +14,7 @@ from pathlib import Path
 
 from values import VALUES
 
-FAMILIES = ("sequence", "vision", "science", "dense", "generative", "relational", "dynamics")
+FAMILIES = ("sequence", "vision", "science", "dense", "generative", "relational", "dynamics", "structured")
 
 
 def load(library: str):

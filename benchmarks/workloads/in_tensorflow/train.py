@@ -13,7 +13,7 @@ def loss(function):
         with tf.GradientTape() as tape:
             value = function(params, data)
         for p, g in zip(params, tape.gradient(value, params)):
-            p.assign_sub(rate * g)
+            p.assign_sub(rate * tf.convert_to_tensor(g))
         return value
 
     return run
