@@ -23,7 +23,19 @@ class TensorProtocol(Protocol):
 
 
 TensorLike: Any = Union[  # noqa: UP007
-    _core.Tensor, TensorProtocol, int, float, bool, str, bytes, complex, tuple, list, np.ndarray, np.generic
+    _core.Tensor,
+    TensorProtocol,
+    int,
+    float,
+    bool,
+    str,
+    bytes,
+    complex,
+    tuple,
+    list,
+    np.ndarray,
+    np.generic,
+    _core.Variable,
 ]
 with contextlib.suppress(AttributeError):  # unions are immutable from Python 3.14 on
     TensorLike.__doc__ = """What can become a tensor: a tensor, a number, a string, a list, an array.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, Union
 
@@ -50,18 +50,29 @@ class Dispatched(Replacement):
     def find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
         """What runs instead, if something does."""
         try:
-            given = self._parameters.bind(*args, **kwargs).arguments
+            bound = self._parameters.bind(*args, **kwargs)
         except TypeError:
             return None
-        for wanted, handler, _ in reversed(self.handlers):
-            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items()) and any(
-                _is_own(given[name]) for name in wanted
-            ):  # plain tensors are never handed over: the handler calls the function with them
-                result: Callable[..., Any] | None = handler
-                return result
-        return None
+        bound.apply_defaults()
+        given = bound.arguments
+        found = {  # plain tensors are never handed over: the handler calls the function with them
+            id(target): (handler, target)
+            for wanted, handler, target in self.handlers
+            if all(name in given and _matches(given[name], kind) for name, kind in wanted.items())
+            and any(_is_own(given[name]) for name in wanted)
+        }
+        if len(found) > 1:
+            targets = " and ".join(str(target) for _, target in found.values())
+            raise ValueError(
+                f"Multiple dispatch targets that were registered with tf.dispatch_for ({targets}) match the arguments "
+                f"to {self.__name__}"
+            )
+        return next((handler for handler, _ in found.values()), None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(x, Iterator) for x in (*args, *kwargs.values())):  # it is read here, and by who is called
+            args = tuple([list(x) if isinstance(x, Iterator) else x for x in args])
+            kwargs = {name: list(x) if isinstance(x, Iterator) else x for name, x in kwargs.items()}
         handler = self.find(args, kwargs)
         return self.__wrapped__(*args, **kwargs) if handler is None else handler(*args, **kwargs)
 
@@ -120,9 +131,24 @@ def _is_own(value: Any) -> bool:
     return not isinstance(value, _PLAIN)
 
 
+def _check_kind(kind: Any) -> None:
+    """ValueError for an annotation that says nothing of the type of one argument."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, types.UnionType, list, Sequence):
+        for argument in arguments:
+            _check_kind(argument)
+    elif origin is not None or not (kind is None or isinstance(kind, type)):
+        raise ValueError(
+            f"Type annotation {kind} is not currently supported by dispatch.  Supported annotations: type names, "
+            "List[...], Union[...] and Optional[...]"
+        )
+
+
 def _by_name(function: Dispatched, signature: dict[Any, Any]) -> dict[str, Any]:
     """A signature whose parameters may be named by position."""
     names = list(function._parameters.parameters)
+    for kind in signature.values():
+        _check_kind(kind)
     found = {names[key] if isinstance(key, int) else key: kind for key, kind in signature.items()}
     strange = [name for name in found if name not in names]
     if strange:
@@ -158,7 +184,7 @@ def dispatch_for_api(api: Any, *signatures: dict[Any, Any]) -> Callable[..., Any
     """
     function = _dispatched(api)
     for signature in signatures:
-        if not isinstance(signature, dict):
+        if not isinstance(signature, dict) or not all(isinstance(name, str | int) for name in signature):
             raise TypeError(
                 "dispatch_for_api: signatures must be dictionaries mapping parameter names to type annotations; got "
                 f"{type(signature).__name__}"
@@ -166,7 +192,7 @@ def dispatch_for_api(api: Any, *signatures: dict[Any, Any]) -> Callable[..., Any
 
     def register(target: Callable[..., Any]) -> Callable[..., Any]:
         _check_target(function, target)
-        handler = target if _takes_name(target) else _without_name(target)
+        handler = target if _takes_name(target) else _without_name(function, target)
         for signature in signatures or [_from_annotations(target)]:
             function.handlers.append((_by_name(function, signature), handler, target))
         return target
@@ -179,10 +205,15 @@ def _takes_name(target: Callable[..., Any]) -> bool:
     return any(parameter.name == "name" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _without_name(target: Callable[..., Any]) -> Callable[..., Any]:
+def _without_name(function: Dispatched, target: Callable[..., Any]) -> Callable[..., Any]:
     """A function that names what a function does which takes no name itself."""
+    if "name" not in function._parameters.parameters:
+        return target
 
-    def run(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        bound = function._parameters.bind(*args, **kwargs)
+        name = bound.arguments.pop("name", None)
+        args, kwargs = bound.args, bound.kwargs
         with nullcontext() if name is None else namespace.find_public("name_scope")(name):
             return target(*args, **kwargs)
 
@@ -199,9 +230,13 @@ def _check_target(function: Dispatched, target: Any) -> None:
     extra = ["name"] if api and api[-1].name == "name" and not (own and own[-1].name == "name") else []
     if [parameter.name for parameter in own] + extra != [parameter.name for parameter in api]:
         raise ValueError(
-            f"Dispatch function's signature {inspect.signature(target)} does not match API's signature "
-            f"{inspect.signature(function.__wrapped__)}."
+            f"Dispatch function's signature {_plainly(own)} does not match API's signature {_plainly(api)}."
         )
+
+
+def _plainly(parameters: list[inspect.Parameter]) -> inspect.Signature:
+    """The parameters without their annotations."""
+    return inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
 
 
 def _register_elementwise(paths: Sequence[str], kinds: tuple[Any, ...]) -> Callable[..., Any]:
@@ -210,7 +245,11 @@ def _register_elementwise(paths: Sequence[str], kinds: tuple[Any, ...]) -> Calla
             function = _dispatched(namespace.find_public(path))
             names = list(function._parameters.parameters)[: len(kinds)]
             wanted = dict(zip(names, kinds))
-            others = [other for existing, _, other in function.handlers if existing == wanted and other is not target]
+            others = [
+                other
+                for existing, handler, other in function.handlers
+                if existing == wanted and other is not target and getattr(handler, "is_elementwise", False)
+            ]
             if others:
                 count = "unary" if len(kinds) == 1 else "binary"
                 types_taken = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
@@ -236,6 +275,7 @@ def _elementwise_handler(target: Callable[..., Any], function: Dispatched, names
 
         return target(bound if given else function, *values)
 
+    run.is_elementwise = True  # type: ignore[attr-defined]
     return run
 
 

@@ -318,7 +318,7 @@ class ExtensionType(CompositeTensor, metaclass=_Kind):
             return False
         spec = self._type_spec
         if spec != other._type_spec:
-            return convert_to_tensor(False)
+            return False
         result: Any = convert_to_tensor(True)
         for a, b in zip(spec._to_tensor_list(self), spec._to_tensor_list(other)):
             result = primitives.LogicalAnd(result, primitives.All(primitives.Equal(a, b)))
