@@ -11,9 +11,12 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from tapeflow._src import _core
 from tapeflow._src.data.dataset import Dataset
 from tapeflow._src.data.iterator import Cursor, Iterator
+from tapeflow._src.data.options import ExternalStatePolicy
+from tapeflow._src.data.pipes.external_state import check_external_state
 from tapeflow._src.data.pipes.pipe import Iteration, Pipe
 from tapeflow._src.data.pipes.sources import spec_of_types
 from tapeflow._src.data.pipes.structure import map_leaves
+from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.passing import group
@@ -219,6 +222,69 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
             "iteration instead."
         )
     return SessionIterator(dataset._pipe, dataset.element_spec, one_shot=False)
+
+
+class IteratorSaveable:
+    """The state of an iterator of a graph, as `tf.compat.v1.train.Saver` saves it."""
+
+    def __init__(self, iterator: SessionIterator, policy: ExternalStatePolicy) -> None:
+        self._iterator, self._policy = iterator, policy
+        self.name: str = iterator._graph.unique_name("IteratorV2")
+
+    def value_in_session(self, session: Any) -> Any:
+        """Where the iterator of a session is."""
+        cursor = self._iterator._cursor_by_session.get(session)
+        if cursor is None:
+            raise FailedPreconditionError.of(f"Saver.save: the iterator {self.name!r} has not been initialized")
+        check_external_state(cursor.root, self._policy)
+        return cursor.state()
+
+    def restore_in_session(self, session: Any, value: Any) -> None:
+        """Lets the iterator of a session go on from where it was saved."""
+        iterator = self._iterator
+        cursor, pipe = iterator._cursor_by_session.get(session), iterator._pipe
+        if cursor is None and pipe is not None and not pipe.all_symbols():
+            cursor = Cursor(pipe, Iteration())
+        if cursor is None:
+            raise FailedPreconditionError.of(
+                f"Saver.restore: the iterator {self.name!r} has no dataset yet: run its initializer before"
+            )
+        with running_at_once():
+            iterator._cursor_by_session[session] = cursor.begun_at(value)
+
+
+@public("data.experimental.make_saveable_from_iterator", "compat.v1.data.experimental.make_saveable_from_iterator")
+def make_saveable_from_iterator(
+    iterator: Any, external_state_policy: ExternalStatePolicy | str | None = None
+) -> IteratorSaveable:
+    """What lets `tf.compat.v1.train.Saver` save where an iterator of a graph is; eagerly use `tf.train.Checkpoint`.
+
+    Args:
+        iterator: An iterator of a TensorFlow 1 graph.
+        external_state_policy: "warn", "ignore" or "fail" if the dataset has state outside of it; "fail" if not given.
+
+    Returns:
+        An object for the collection `tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS`, or for the list of a saver.
+
+    >>> with tf.Graph().as_default():
+    ...     iterator = tf.compat.v1.data.make_one_shot_iterator(tf.data.Dataset.range(3))
+    ...     tf.data.experimental.make_saveable_from_iterator(iterator).name
+    'IteratorV2'
+    """
+    policy = external_state_policy
+    if policy is None or isinstance(policy, str):
+        policy = _POLICY_BY_NAME.get("fail" if policy is None else policy)
+    if not isinstance(policy, ExternalStatePolicy):
+        raise ValueError(
+            "Invalid `ExternalStatePolicy.` Supported values include 'warn', 'ignore', and 'fail.' Received "
+            f"{external_state_policy}."
+        )
+    if not isinstance(iterator, SessionIterator) or isinstance(iterator, _HandledIterator):
+        raise ValueError("make_saveable_from_iterator: an iterator of a graph must be given; use tf.train.Checkpoint")
+    return IteratorSaveable(iterator, policy)
+
+
+_POLICY_BY_NAME = {policy.name.lower(): policy for policy in ExternalStatePolicy}
 
 
 @public("compat.v1.data.get_output_types")

@@ -100,7 +100,7 @@ def generate_checkpoint_state_proto(
     """The same as an object; the last checkpoint is among all.
 
     >>> tf.compat.v1.train.generate_checkpoint_state_proto("f", "f/m-1").all_model_checkpoint_paths
-    ['f/m-1']
+    ['m-1']
     """
     folder, paths = os.fspath(save_dir), list(all_model_checkpoint_paths or [])
     if not os.path.isabs(folder):  # paths that are relative are relative to the folder

@@ -18,6 +18,7 @@ from tapeflow._src.compat.v1.train.meta_graph_export import (
     meta_graph_of,
     write_meta_graph,
 )
+from tapeflow._src.data.session_iterators import IteratorSaveable
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
 from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
@@ -84,7 +85,8 @@ class Saver:
     ) -> Any:
         """The default graph as a `MetaGraphDef`, with nodes that save the variables of this saver."""
         check_export_scope(export_scope)
-        meta = meta_graph_of(get_default_graph(), self._variable_by_name, collection_list, clear_devices)
+        variables = {name: v for name, v in self._variable_by_name.items() if not _is_iterator(v)}
+        meta = meta_graph_of(get_default_graph(), variables, collection_list, clear_devices)
         if filename is not None:
             write_meta_graph(meta, filename, as_text)
         return meta
@@ -98,7 +100,7 @@ class Saver:
             graph = get_default_graph()
             given = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) + graph.get_collection("saveable_objects")
         if not isinstance(given, dict):
-            names = [v.name.rpartition(":")[0] for v in given]
+            names = [v.name.partition(":")[0] for v in given]
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"At least two variables have the same name: {twice[0]}")
@@ -152,8 +154,9 @@ class Saver:
         variables = [self._variable_by_name[name] for name in names]
         if sess is None:
             return [variable.numpy() for variable in variables]
-        found: list[Any] = sess.run(variables)
-        return found
+        plain = [variable for variable in variables if not _is_iterator(variable)]
+        found = iter(sess.run(plain))
+        return [v.value_in_session(sess) if _is_iterator(v) else next(found) for v in variables]
 
     def _step_text(self, sess: Any, global_step: Any) -> str:
         step = global_step if isinstance(global_step, int | np.integer) else None
@@ -217,6 +220,8 @@ class Saver:
                 f"the checkpoint. Original error:\n\n{error.message}",
             ) from None  # fmt: skip
         for name, variable in self._variable_by_name.items():
+            if _is_iterator(variable):
+                continue
             value = np.asarray(value_by_name[name])
             if self._reshape and variable.shape.is_fully_defined():
                 value = value.reshape(variable.shape.as_list())
@@ -229,12 +234,20 @@ class Saver:
                 )  # fmt: skip
         for name, variable in self._variable_by_name.items():
             value = value_by_name[name]
+            if _is_iterator(variable):
+                variable.restore_in_session(sess, value)
+                continue
             if self._reshape and variable.shape.is_fully_defined():
                 value = np.reshape(value, variable.shape.as_list())
             if sess is None:
                 variable.assign(value)
             else:
                 sess.set_variable(variable, value)
+
+
+def _is_iterator(thing: Any) -> bool:
+    """Whether a saver is to save where an iterator is: sessions hold that, and it has no shape."""
+    return isinstance(thing, IteratorSaveable)
 
 
 def _keys_of_objects(bundle: Bundle) -> dict[str, str]:
