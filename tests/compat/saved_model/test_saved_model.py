@@ -525,3 +525,28 @@ def test_a_class_with_a_method_of_another_type(tmp_path):
 
     tf.saved_model.save(Holder(), tmp_path / "model")
     assert tf.saved_model.load(tmp_path / "model").double(tf.constant(3.0)) == 6.0
+
+
+def test_concrete_functions_of_structures_have_one_parameter_for_each_argument(tmp_path):
+    spec = tf.TensorSpec([2])
+    model = tf.Module()
+    model.listed = tf.function(lambda pair: pair[0] - pair[1]).get_concrete_function([spec, spec])
+    model.named = tf.function(lambda given, scale: given["a"] * scale).get_concrete_function(
+        {"a": spec, "b": spec}, spec
+    )
+    model.mixed = tf.function(lambda x, pair, flag: x + pair[0]).get_concrete_function(spec, (spec, spec), True)
+    model.plain = tf.function(lambda x, y: x - y).get_concrete_function(spec, spec)
+    tf.saved_model.save(model, tmp_path)
+    objects = tf.__internal__.saved_model.parse_saved_model(tmp_path).meta_graphs[0].object_graph_def
+    counts = {}
+    for child in objects.nodes[0].children:
+        saved = objects.nodes[child.node_id].bare_concrete_function
+        if saved.concrete_function_name:
+            values = {v.key: v.value for v in saved.function_spec.fullargspec.named_tuple_value.values}
+            counts[child.local_name] = len(values["args"].list_value.values)
+    assert counts == {"listed": 1, "named": 2, "mixed": 3, "plain": 2}
+    x, y = tf.constant([1.0, 2.0]), tf.constant([5.0, 7.0])
+    loaded = tf.saved_model.load(tmp_path)
+    np.testing.assert_array_equal(loaded.listed([x, y]), [-4, -5])
+    np.testing.assert_array_equal(loaded.named({"a": x, "b": y}, y), [5, 14])
+    np.testing.assert_array_equal(loaded.mixed(x, (y, x)), [6, 9])

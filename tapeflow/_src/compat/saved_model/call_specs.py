@@ -67,7 +67,8 @@ def concrete_spec(concrete: ConcreteFunction) -> Any:
     """The parameters of a concrete function: its tensors by name, or, if it has values of Python too, all of them."""
     args, kwargs = concrete.structured_input_signature
     names = list(concrete._arg_keywords)
-    if not kwargs and len(args) <= len(names):
+    single = [isinstance(arg, TensorSpec) for arg in args]
+    if not kwargs and len(args) == len(names) and all(single):
         return argument_spec(names)
     parameters = concrete._parameters.parameters
     count = (
@@ -75,7 +76,9 @@ def concrete_spec(concrete: ConcreteFunction) -> Any:
     )
     if count >= len(args):
         return _spec_of(concrete._parameters, None)
-    return argument_spec([*names, *(f"argument_{i}" for i in range(len(names), len(args)))])
+    if len(names) != sum(single):  # a structure is one argument of several tensors
+        names = [f"argument_{i}" for i in range(len(args))]
+    return argument_spec([*names[: len(args)], *(f"argument_{i}" for i in range(len(names), len(args)))])
 
 
 def _spec_of(signature: Any, input_signature: Any) -> Any:
