@@ -37,6 +37,15 @@ def filter_gradients(x):
     return tf.raw_ops.Conv2DBackpropFilterV2(input=x, filter=filters, out_backprop=dy, strides=strides, padding="SAME")
 
 
+def normalized_rows(x):
+    """As layer normalization of Keras 2 does it: each row is a channel."""
+    sizes = tf.shape(x)
+    rows = sizes[0] * sizes[1]
+    channels = tf.reshape(x, [1, rows, sizes[2], 1])
+    ones, zeros = tf.ones([rows]), tf.zeros([rows])
+    return tf.reshape(tf.compat.v1.nn.fused_batch_norm(channels, ones, zeros, data_format="NCHW")[0], sizes)
+
+
 def through_jpeg(x):
     levels = tf.cast(x[0] * 255, tf.uint8)
     return tf.io.is_jpeg(tf.io.encode_jpeg(levels)), tf.io.decode_jpeg(tf.io.encode_jpeg(levels, quality=50))
@@ -73,6 +82,12 @@ FUNCTIONS = {
         ),
         MATRICES,
     ),
+    "normalized rows": (normalized_rows, DIAGONALS),
+    "flips": (lambda x: tf.image.stateless_random_flip_left_right(x, [1, 2]), IMAGES),
+    "ragged mask": (lambda x: tf.ragged.boolean_mask(x[0], x[0] > 0.0), MATRICES),
+    "ragged mask of ragged rows": (lambda x: tf.ragged.boolean_mask(x, x > 1), ragged),
+    "reflected": (lambda x: tf.pad(x, tf.shape(x)[:2, None] - [[1, 1], [2, 1]], "REFLECT"), MATRICES[0]),
+    "mirrored": (lambda x: tf.pad(x, tf.shape(x)[:2, None] - [[1, 0], [2, 3]], "SYMMETRIC"), MATRICES[0]),
     "ctc": (lambda x: tf.nn.ctc_greedy_decoder(x, tf.fill(tf.shape(x)[1:2], 5)), LOGITS),
     "indicator": (lambda x: tf.sparse.to_indicator(x, 5), sparse),
     "sparse sums": (lambda x: tf.sparse.reduce_sum(x, 1, output_is_sparse=True), floats),
@@ -144,3 +159,13 @@ def test_a_crop_that_does_not_fit_is_refused_when_the_graph_runs():
     assert f(tf.ones([4, 3])).shape == [3, 3]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Need value\.shape >= size"):
         f(tf.ones([2, 5]))
+
+
+def test_scales_are_counted_when_the_graph_runs():
+    @tf.function(input_signature=[tf.TensorSpec([None] * 4), tf.TensorSpec([None])])
+    def f(x, scale):
+        return tf.compat.v1.nn.fused_batch_norm(x, scale, tf.zeros(tf.shape(x)[3:]))[0]
+
+    assert f(tf.ones([2, 2, 2, 3]), tf.ones([3])).shape == [2, 2, 2, 3]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scale and offset must have the same number"):
+        f(tf.ones([2, 2, 2, 3]), tf.ones([1]))

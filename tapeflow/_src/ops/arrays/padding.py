@@ -60,6 +60,8 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         value = padding_value_of(constant_values, x.dtype)
         amounts = primitives.Reshape(convert_to_tensor(paddings), [-1])
         return primitives.PadV2(x, shape_argument(amounts), value)
+    if mode.upper() in ("REFLECT", "SYMMETRIC") and holds_symbolic(paddings) and x.shape.rank:
+        return _mirrored(x, convert_to_tensor(paddings), 0 if mode.upper() == "SYMMETRIC" else 1)
     pairs = np.asarray(paddings)
     if x.shape.rank == 0 and pairs.size == 0:
         return x
@@ -107,6 +109,27 @@ def _reversed_slice(x: Any, axis: int, first: int, count: int) -> list[Any]:
     begin, step, counts = [0] * x.ndim, [1] * x.ndim, x.shape.as_list()
     begin[axis], step[axis], counts[axis] = first, -1, count
     return [primitives.StridedSlice(x, begin, step, counts)]
+
+
+def _mirrored(x: Any, paddings: Any, edge: int) -> Any:
+    """The tensor with as much of its reflections as only the graph knows."""
+    rank = x.shape.rank
+    if not paddings.shape.is_compatible_with([rank, 2]):
+        raise InvalidArgumentError.of(
+            f"pad: The first dimension of paddings must be the rank of inputs {x.shape.as_list()}; paddings must be of "
+            f"shape [{rank}, 2], got {paddings.shape}",
+        )
+    amounts, sizes = cast(paddings, int64), primitives.Shape(x, int64)
+    most = primitives.ExpandDims(sizes - edge, 1)
+    fits = primitives.LogicalAnd(primitives.GreaterEqual(amounts, 0), primitives.LessEqual(amounts, most))
+    text = "pad: paddings must be non-negative and no greater than the dimension size"
+    amounts = _core.required(amounts, primitives.All(fits), text)
+    for axis in range(rank):
+        last = sizes[axis] - 1
+        places = primitives.Range(-amounts[axis, 0], last + 1 + amounts[axis, 1], 1)
+        places = where(places < 0, edge - 1 - places, places)
+        x = take(x, where(places > last, 2 * last + (1 - edge) - places, places), axis)
+    return x
 
 
 @lru_cache(64)

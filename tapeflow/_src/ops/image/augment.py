@@ -10,6 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.image.color import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from tapeflow._src.ops.image.geometry import as_image
@@ -151,7 +152,7 @@ def _flip(image: Any, axis: int, sample: Sample) -> Tensor:
     flipped = primitives.ReverseV2(image, [axis])
     if image.shape.rank == 3:
         return primitives.SelectV2(sample([]) < 0.5, flipped, image)
-    turned = primitives.Round(primitives.Reshape(sample([image.shape[0]]), [-1, 1, 1, 1])) > 0
+    turned = primitives.Round(primitives.Reshape(sample(dynamic_dims(image)[:1]), [-1, 1, 1, 1])) > 0
     return primitives.SelectV2(turned, flipped, image)
 
 

@@ -241,12 +241,18 @@ def fused_batch_norm(
     offset = convert_to_tensor(offset, dtype_hint=y.dtype)
     channels = x.shape[channel]
     for what, given in (("scale", scale), ("offset", offset)):
-        if given.shape.as_list() != [channels]:
+        if not given.shape.is_compatible_with([channels]):
             raise InvalidArgumentError.of(
                 f"fused_batch_norm: {what} must have the same number of elements as the channels of x, {channels}; "
                 f"got {given.shape}"
             )
-    one = [channels if a == channel else 1 for a in range(rank)]
+    one = [(-1 if channels is None else channels) if a == channel else 1 for a in range(rank)]
+    if channels is None:
+        wanted = primitives.Shape(x, int32)[channel : channel + 1]
+        fits = [primitives.All(primitives.Equal(primitives.Shape(t, int32), wanted)) for t in (scale, offset)]
+        same = primitives.LogicalAnd(*fits)
+        text = "fused_batch_norm: scale and offset must have the same number of elements as the channels of x"
+        scale = _core.required(scale, same, text)
 
     def broadcast(t: Any) -> Tensor:
         return primitives.Reshape(cast(t, y.dtype), one)
@@ -264,8 +270,8 @@ def fused_batch_norm(
             correction = count / primitives.Maximum(count - 1, 1)
         else:
             correction = count / max(count - 1, 1)
-        kept_mean = primitives.Reshape(used_mean, [channels])
-        kept_variance = primitives.Reshape(used_variance, [channels]) * correction
+        kept_mean = primitives.Reshape(used_mean, [-1])
+        kept_variance = primitives.Reshape(used_variance, [-1]) * correction
         if exponential_avg_factor != 1.0:
             factor = exponential_avg_factor
             kept_mean = convert_to_tensor(mean) * (1 - factor) + kept_mean * factor

@@ -83,8 +83,9 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     inner = boolean_mask(data.values, mask.values)
     if isinstance(mask.values, RaggedTensor):
         return RaggedTensor(inner, data.row_splits)
+    rows = data.nrows()
     kept = primitives.UnsortedSegmentSum(
-        cast(mask.values, data.row_splits.dtype), data.value_rowids(), int(data.nrows())
+        cast(mask.values, data.row_splits.dtype), data.value_rowids(), rows if _core.is_symbolic(rows) else int(rows)
     )
     return RaggedTensor(inner, splits_from_lengths(kept))
 
