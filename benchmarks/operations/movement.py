@@ -1,0 +1,323 @@
+"""Operations that move elements: pads, rolls, stacks, gathers, scatters, sorts, segments."""
+
+
+def torch_pad(mode, *sides):
+    return lambda torch, a: torch.nn.functional.pad(a[None, None], sides, mode)[0, 0]
+
+
+ROWS = {
+    "pad symmetric": (
+        ["x"],
+        lambda tf, a: tf.pad(a, [[1, 1], [2, 2]], "SYMMETRIC"),
+        None,
+        lambda np, a: np.pad(a, [[1, 1], [2, 2]], "symmetric"),
+    ),
+    "pad reflect both": (
+        ["x"],
+        lambda tf, a: tf.pad(a, [[1, 1], [2, 2]], "REFLECT"),
+        torch_pad("reflect", 2, 2, 1, 1),
+        lambda np, a: np.pad(a, [[1, 1], [2, 2]], "reflect"),
+    ),
+    "pad image": (
+        ["image"],
+        lambda tf, a: tf.pad(a, [[0, 0], [1, 1], [1, 1], [0, 0]]),
+        lambda torch, a: torch.nn.functional.pad(a, (0, 0, 1, 1, 1, 1)),
+        lambda np, a: np.pad(a, [[0, 0], [1, 1], [1, 1], [0, 0]]),
+    ),
+    "pad reflect image": (
+        ["image"],
+        lambda tf, a: tf.pad(a, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT"),
+        lambda torch, a: torch.nn.functional.pad(a.permute(0, 3, 1, 2), (1, 1, 1, 1), "reflect"),
+    ),
+    "roll axis 0": (
+        ["x"],
+        lambda tf, a: tf.roll(a, 3, 0),
+        lambda torch, a: a.roll(3, 0),
+        lambda np, a: np.roll(a, 3, 0),
+    ),
+    "roll both": (
+        ["x"],
+        lambda tf, a: tf.roll(a, [1, 2], [0, 1]),
+        lambda torch, a: a.roll((1, 2), (0, 1)),
+        lambda np, a: np.roll(a, (1, 2), (0, 1)),
+    ),
+    "reverse axis 0": (
+        ["x"],
+        lambda tf, a: tf.reverse(a, [0]),
+        lambda torch, a: a.flip(0),
+        lambda np, a: np.array(a[::-1], order="C"),
+    ),
+    "reverse both": (
+        ["x"],
+        lambda tf, a: tf.reverse(a, [0, 1]),
+        lambda torch, a: a.flip(0, 1),
+        lambda np, a: np.array(a[::-1, ::-1], order="C"),
+    ),
+    "reverse vector": (
+        ["v"],
+        lambda tf, a: tf.reverse(a, [0]),
+        lambda torch, a: a.flip(0),
+        lambda np, a: np.copy(a[::-1]),
+    ),
+    "flip image": (
+        ["image"],
+        lambda tf, a: tf.image.flip_left_right(a),
+        lambda torch, a: a.flip(2),
+        lambda np, a: np.array(a[:, :, ::-1], order="C"),
+    ),
+    "rot90": (
+        ["rgb"],
+        lambda tf, a: tf.image.rot90(a),
+        lambda torch, a: a.rot90(1, (1, 2)).contiguous(),
+        lambda np, a: np.array(np.rot90(a, 1, (1, 2)), order="C"),
+    ),
+    "tile short": (
+        ["short"],
+        lambda tf, a: tf.tile(a, [1, 3]),
+        lambda torch, a: a.tile(1, 3),
+        lambda np, a: np.tile(a, (1, 3)),
+    ),
+    "repeat axis 1": (
+        ["x"],
+        lambda tf, a: tf.repeat(a, 2, 1),
+        lambda torch, a: a.repeat_interleave(2, 1),
+        lambda np, a: np.repeat(a, 2, 1),
+    ),
+    "concat axis 0": (
+        ["x", "y"],
+        lambda tf, a, b: tf.concat([a, b], 0),
+        lambda torch, a, b: torch.cat([a, b], 0),
+        lambda np, a, b: np.concatenate([a, b], 0),
+    ),
+    "concat three last": (
+        ["cube", "keys"],
+        lambda tf, a, b: tf.concat([a, b, a], -1),
+        lambda torch, a, b: torch.cat([a, b, a], -1),
+        lambda np, a, b: np.concatenate([a, b, a], -1),
+    ),
+    "stack middle": (
+        ["x", "y"],
+        lambda tf, a, b: tf.stack([a, b], 1),
+        lambda torch, a, b: torch.stack([a, b], 1),
+        lambda np, a, b: np.stack([a, b], 1),
+    ),
+    "stack many": (
+        ["column"],
+        lambda tf, a: tf.stack([a] * 20, 1),
+        lambda torch, a: torch.stack([a] * 20, 1),
+        lambda np, a: np.stack([a] * 20, 1),
+    ),
+    "split in three": (
+        ["weights"],
+        lambda tf, a: [p * 2.0 for p in tf.split(a, 3, 1)][2],
+        lambda torch, a: [p * 2.0 for p in a.chunk(3, 1)][2],
+    ),
+    "unstack axis 1": (["short"], lambda tf, a: sum(tf.unstack(a, axis=1)), lambda torch, a: sum(a.unbind(1))),
+    "transpose heads": (
+        ["cube"],
+        lambda tf, a: tf.transpose(tf.reshape(a, [*a.shape[:2], -1, 2]), [0, 2, 1, 3]),
+        lambda torch, a: a.reshape(*a.shape[:2], -1, 2).transpose(1, 2).contiguous(),
+        lambda np, a: np.array(a.reshape(*a.shape[:2], -1, 2).transpose(0, 2, 1, 3), order="C"),
+    ),
+    "channels first": (
+        ["image"],
+        lambda tf, a: tf.transpose(a, [0, 3, 1, 2]),
+        lambda torch, a: a.permute(0, 3, 1, 2).contiguous(),
+        lambda np, a: np.array(a.transpose(0, 3, 1, 2), order="C"),
+    ),
+    "channels last": (
+        ["image"],
+        lambda tf, a: tf.transpose(a, [0, 2, 3, 1]),
+        lambda torch, a: a.permute(0, 2, 3, 1).contiguous(),
+        lambda np, a: np.array(a.transpose(0, 2, 3, 1), order="C"),
+    ),
+    "rgb first": (
+        ["rgb"],
+        lambda tf, a: tf.transpose(a, [0, 3, 1, 2]),
+        lambda torch, a: a.permute(0, 3, 1, 2).contiguous(),
+        lambda np, a: np.array(a.transpose(0, 3, 1, 2), order="C"),
+    ),
+    "transpose outer": (
+        ["cube"],
+        lambda tf, a: tf.transpose(a, [1, 0, 2]),
+        lambda torch, a: a.transpose(0, 1).contiguous(),
+        lambda np, a: np.array(a.transpose(1, 0, 2), order="C"),
+    ),
+    "transpose all": (
+        ["cube"],
+        lambda tf, a: tf.transpose(a),
+        lambda torch, a: a.permute(2, 1, 0).contiguous(),
+        lambda np, a: np.array(a.T, order="C"),
+    ),
+    "every third": (["v"], lambda tf, a: a[::3], lambda torch, a: a[::3].contiguous(), lambda np, a: np.copy(a[::3])),
+    "backwards": (
+        ["v"],
+        lambda tf, a: a[::-2],
+        lambda torch, a: a.flip(0)[::2].contiguous(),
+        lambda np, a: np.copy(a[::-2]),
+    ),
+    "every other row": (
+        ["x"],
+        lambda tf, a: a[::2],
+        lambda torch, a: a[::2].contiguous(),
+        lambda np, a: np.array(a[::2], order="C"),
+    ),
+    "gather many rows": (
+        ["x", "i_many"],
+        lambda tf, a, i: tf.gather(a[:, :16], i),
+        lambda torch, a, i: a[:, :16][i],
+        lambda np, a, i: np.take(a[:, :16], i, axis=0),
+    ),
+    "gather many pairs": (
+        ["pairs", "i_many"],
+        lambda tf, a, i: tf.gather(a, i),
+        lambda torch, a, i: a.index_select(0, i),
+    ),
+    "gather elements": (
+        ["v", "i_many"],
+        lambda tf, a, i: tf.gather(a, i),
+        lambda torch, a, i: a[i],
+        lambda np, a, i: np.take(a, i),
+    ),
+    "gather_nd columns": (
+        ["x", "i_row", "i_class"],
+        lambda tf, a, i, j: tf.gather_nd(a, tf.stack([i, j], -1)),
+        lambda torch, a, i, j: a[i, j],
+        lambda np, a, i, j: a[i, j],
+    ),
+    "scatter elements": (
+        ["v", "i_many"],
+        lambda tf, a, i: tf.scatter_nd(i[:, None], a, [1000]),
+        lambda torch, a, i: torch.zeros(1000).index_add(0, i, a),
+    ),
+    "scatter update": (
+        ["x", "i_row", "y"],
+        lambda tf, a, i, b: tf.tensor_scatter_nd_update(a, i[:, None], b),
+        lambda torch, a, i, b: a.index_put((i,), b),
+    ),
+    "segment_sum sorted": (
+        ["x", "i_sorted"],
+        lambda tf, a, i: tf.math.segment_sum(a, i),
+        lambda torch, a, i: torch.zeros_like(a).index_add(0, i, a),
+    ),
+    "segment_mean": (
+        ["x", "i_row"],
+        lambda tf, a, i: tf.math.unsorted_segment_mean(a, i, a.shape[0]),
+        lambda torch, a, i: torch.zeros_like(a).index_reduce(0, i, a, "mean", include_self=False),
+    ),
+    "segment_max": (
+        ["x", "i_row"],
+        lambda tf, a, i: tf.math.unsorted_segment_max(a, i, a.shape[0]),
+        lambda torch, a, i: torch.zeros_like(a).index_reduce(0, i, a, "amax", include_self=False),
+    ),
+    "segment_sum elements": (
+        ["v", "i_many"],
+        lambda tf, a, i: tf.math.unsorted_segment_sum(a, i, 1000),
+        lambda torch, a, i: torch.zeros(1000).index_add(0, i, a),
+        None,
+    ),
+    "segment_sum short": (
+        ["short", "i_many"],
+        lambda tf, a, i: tf.math.unsorted_segment_sum(a, i[: a.shape[0]], 1000),
+        lambda torch, a, i: torch.zeros(1000, 5).index_add(0, i[: a.shape[0]], a),
+    ),
+    "one_hot wide": (
+        ["i_class"],
+        lambda tf, i: tf.one_hot(i, 1000),
+        lambda torch, i: torch.nn.functional.one_hot(i, 1000).float(),
+    ),
+    "one_hot many": (
+        ["i_vector"],
+        lambda tf, i: tf.one_hot(i, 100),
+        lambda torch, i: torch.nn.functional.one_hot(i, 100).float(),
+    ),
+    "bincount weights": (
+        ["j_vector", "v"],
+        lambda tf, i, a: tf.math.bincount(i, a),
+        lambda torch, i, a: torch.bincount(i, a),
+        lambda np, i, a: np.bincount(i, a),
+    ),
+    "bincount int32": (
+        ["j_vector"],
+        lambda tf, a: tf.math.bincount(a),
+        lambda torch, a: torch.bincount(a),
+        lambda np, a: np.bincount(a),
+    ),
+    "unique floats": (
+        ["v"],
+        lambda tf, a: tf.unique(a)[0],
+        lambda torch, a: torch.unique(a),
+        lambda np, a: np.unique(a),
+    ),
+    "top_k vector": (["v"], lambda tf, a: tf.math.top_k(a, 10)[0], lambda torch, a: a.topk(10)[0]),
+    "top_k many": (["x"], lambda tf, a: tf.math.top_k(a, 20)[0], lambda torch, a: a.topk(20)[0]),
+    "sort descending": (
+        ["v"],
+        lambda tf, a: tf.sort(a, direction="DESCENDING"),
+        lambda torch, a: a.sort(descending=True)[0],
+    ),
+    "argsort rows": (["x"], lambda tf, a: tf.argsort(a), lambda torch, a: a.argsort(1), lambda np, a: np.argsort(a)),
+    "sort axis 0": (["x"], lambda tf, a: tf.sort(a, 0), lambda torch, a: a.sort(0)[0], lambda np, a: np.sort(a, 0)),
+    "searchsorted sorted": (
+        ["row", "v"],
+        lambda tf, a, b: tf.searchsorted(tf.sort(a), b),
+        lambda torch, a, b: torch.searchsorted(a.sort()[0], b),
+        lambda np, a, b: np.searchsorted(np.sort(a), b),
+    ),
+    "range large": (
+        ["v"],
+        lambda tf, a: tf.range(a.shape[0]),
+        lambda torch, a: torch.arange(a.shape[0]),
+        lambda np, a: np.arange(a.shape[0]),
+    ),
+    "linspace large": (
+        ["v"],
+        lambda tf, a: tf.linspace(0.0, 1.0, a.shape[0]),
+        lambda torch, a: torch.linspace(0.0, 1.0, a.shape[0]),
+    ),
+    "eye large": (
+        ["row"],
+        lambda tf, a: tf.eye(a.shape[0]),
+        lambda torch, a: torch.eye(a.shape[0]),
+        lambda np, a: np.eye(a.shape[0], dtype=np.float32),
+    ),
+    "diag_part 3d": (
+        ["small"],
+        lambda tf, a: tf.linalg.diag_part(a),
+        lambda torch, a: a.diagonal(dim1=1, dim2=2).contiguous(),
+    ),
+    "set_diag": (
+        ["x", "row"],
+        lambda tf, a, d: tf.linalg.set_diag(a[: d.shape[0]], d[: a.shape[0]]),
+        lambda torch, a, d: torch.diagonal_scatter(a[: d.shape[0]], d[: a.shape[0]]),
+    ),
+    "tril batch": (
+        ["small"],
+        lambda tf, a: tf.linalg.band_part(a, -1, 0),
+        lambda torch, a: a.tril(),
+        lambda np, a: np.tril(a),
+    ),
+    "boolean_mask elements": (
+        ["x", "b_x"],
+        lambda tf, a, m: tf.boolean_mask(a, m),
+        lambda torch, a, m: a[m],
+        lambda np, a, m: a[m],
+    ),
+    "where indices of a matrix": (
+        ["b_x"],
+        lambda tf, m: tf.where(m),
+        lambda torch, m: m.nonzero(),
+        lambda np, m: np.argwhere(m),
+    ),
+    "space_to_depth": (
+        ["image"],
+        lambda tf, a: tf.nn.space_to_depth(a, 2),
+        lambda torch, a: torch.nn.functional.pixel_unshuffle(a.permute(0, 3, 1, 2), 2),
+    ),
+    "depth_to_space": (
+        ["even_image"],
+        lambda tf, a: tf.nn.depth_to_space(a, 2),
+        lambda torch, a: torch.nn.functional.pixel_shuffle(a.permute(0, 3, 1, 2), 2),
+    ),
+    "frame": (["v"], lambda tf, a: tf.signal.frame(a, 16, 8), lambda torch, a: a.unfold(0, 16, 8).contiguous()),
+}
