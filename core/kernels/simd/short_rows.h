@@ -10,7 +10,7 @@ constexpr int64_t kLongestShortRow = 64;
 // NaN.
 template <class T> struct ShortRowKernels {
   using Kernel = void (*)(const T* x, T* y, int64_t rows, int64_t length);
-  Kernel sum, max, min, product;
+  Kernel sum, max, min, product, sum_of_squares;
   T (*product_of_row)(const T* x, int64_t n);  // of any length; that of no elements is 1
 };
 

@@ -6,32 +6,37 @@
 namespace tapeflow::TAPEFLOW_ISA {
 namespace {
 
-template <class T> struct Plus {
+struct AsItIs {
+  template <class V> TAPEFLOW_INLINE static V prepare(V x) { return x; }
+};
+template <class T> struct Plus : AsItIs {
   static constexpr T start = 0;
   template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return a + b; }
 };
-template <class T> struct Larger {
+template <class T> struct Larger : AsItIs {
   static constexpr T start = -Constants<T>::infinity;
   template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return ((a > b) | (a != a)) ? a : b; }
 };
-template <class T> struct Smaller {
+template <class T> struct Smaller : AsItIs {
   static constexpr T start = Constants<T>::infinity;
   template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
 };
-
-template <class T> struct Times {
+template <class T> struct Times : AsItIs {
   static constexpr T start = 1;
   template <class V> TAPEFLOW_INLINE static V combine(V a, V b) { return a * b; }
+};
+template <class T> struct PlusSquare : Plus<T> {
+  template <class V> TAPEFLOW_INLINE static V prepare(V x) { return x * x; }
 };
 
 // A row folded into one vector.
 template <class T, class F> TAPEFLOW_INLINE Vector<T> folded(const T* x, int64_t length) {
   constexpr int64_t width = lanes<Vector<T>>;
-  if (length < width) return load_first(x, length, F::start);
-  Vector<T> total = load(x);
+  if (length < width) return F::prepare(load_first(x, length, F::start));
+  Vector<T> total = F::prepare(load(x));
   int64_t i = width;
-  for (; i <= length - width; i += width) total = F::combine(total, load(x + i));
-  return i < length ? F::combine(total, load_first(x + i, length - i, F::start)) : total;
+  for (; i <= length - width; i += width) total = F::combine(total, F::prepare(load(x + i)));
+  return i < length ? F::combine(total, F::prepare(load_first(x + i, length - i, F::start))) : total;
 }
 
 // As many rows as a vector has lanes. Two vectors become one, whose halves are the folded halves of each: so in the end
@@ -49,11 +54,28 @@ template <class T, class F, int half> TAPEFLOW_INLINE void fold_lanes(Vector<T>*
 }
 
 // Rows of a few elements: lane r goes along row r.
-template <class T, class F, int64_t length> void reduce_tiny(const T* x, T* y, int64_t rows) {
-  for (int64_t r = 0; r < rows; ++r, x += length) {
-    T total = x[0];
-    for (int64_t k = 1; k < length; ++k) total = F::combine(total, x[k]);
-    y[r] = total;
+template <class T, class F, int length, int... K>
+TAPEFLOW_INLINE Vector<T> along_rows(const Vector<T>* rows, std::integer_sequence<int, K...>) {
+  Vector<T> total = F::prepare(column_of<length, 0>(rows));
+  ((total = F::combine(total, F::prepare(column_of<length, K + 1>(rows)))), ...);
+  return total;
+}
+template <class T, class F, int length> void reduce_tiny(const T* x, T* y, int64_t rows) {
+  constexpr int width = lanes<Vector<T>>;
+  Vector<T> some[length];
+  for (; rows > 0; rows -= width, y += width) {
+    if (rows < width) {
+      T last[length * width] = {};
+      for (int64_t i = 0; i < rows * length; ++i) last[i] = x[i];
+      for (int k = 0; k < length; ++k) some[k] = load(last + k * width);
+    } else {
+      for (int k = 0; k < length; ++k, x += width) some[k] = load(x);
+    }
+    const Vector<T> total = along_rows<T, F, length>(some, std::make_integer_sequence<int, length - 1>());
+    if (rows < width)
+      store_first(y, total, rows);
+    else
+      store(y, total);
   }
 }
 
@@ -100,7 +122,8 @@ template <class T> T product_of_row(const T* x, int64_t n) {
 }
 
 template <class T> constexpr ShortRowKernels<T> make_kernels() {
-  return {reduce<T, Plus<T>>, reduce<T, Larger<T>>, reduce<T, Smaller<T>>, reduce<T, Times<T>>, product_of_row<T>};
+  return {reduce<T, Plus<T>>,  reduce<T, Larger<T>>,     reduce<T, Smaller<T>>,
+          reduce<T, Times<T>>, reduce<T, PlusSquare<T>>, product_of_row<T>};
 }
 
 }  // namespace

@@ -71,5 +71,24 @@ template <class V> TAPEFLOW_INLINE void store_first(Element<V>* p, V x, int64_t 
 #endif
 }
 
+// Lane r is element k of row r of as many rows of `length` elements as a vector has lanes; `rows` holds them as they
+// lie in memory.
+template <int length, int k, int from = 1, class V> TAPEFLOW_INLINE V column_of(const V* rows, V found) {
+  if constexpr (from == length) {
+    return found;
+  } else {
+    constexpr auto place = [](int lane) {
+      constexpr int width = lanes<V>;
+      const int element = lane * length + k, vector = element / width;
+      if (from == 1 && vector == 0) return element % width;
+      return vector == from ? width + element % width : lane;
+    };
+    return column_of<length, k, from + 1>(rows, shuffle<place>(found, rows[from]));
+  }
+}
+template <int length, int k, class V> TAPEFLOW_INLINE V column_of(const V* rows) {
+  return column_of<length, k>(rows, rows[0]);
+}
+
 }  // namespace
 }  // namespace tapeflow::TAPEFLOW_ISA

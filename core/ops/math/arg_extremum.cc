@@ -3,8 +3,10 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/simd/arg_extremum.h"
 #include "ops/family.h"
 #include "ops/math/lines.h"
+#include "ops/math/reducer.h"
 
 namespace tapeflow {
 namespace {
@@ -32,17 +34,87 @@ int arg_axis(const Call& call) {
 template <bool Largest, class C> bool better(C candidate, C best) {
   return (Largest ? candidate > best : candidate < best) || (best != best && candidate == candidate);
 }
-// The same for one run of floats: its extremum, then the place of it. NaN gives -1.
+template <class T> constexpr bool has_kernels = std::is_same_v<T, float> || std::is_same_v<T, double>;
+
+// One run of floats: the extremum of each part, then the place of the best one in smaller and smaller parts. NaN gives
+// -1.
 template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
-  T best = Largest ? vector_kernels<T>().max(x, n) : vector_kernels<T>().min(x, n);
-  return best == best ? std::find(x, x + n, best) - x : -1;
+  constexpr int64_t kPart = 4096;
+  const auto extremum = Largest ? vector_kernels<T>().max : vector_kernels<T>().min;
+  int64_t part = 0;
+  T best = extremum(x, std::min(n, kPart));
+  for (int64_t begin = kPart; begin < n && best == best; begin += kPart) {
+    const T found = extremum(x + begin, std::min(n - begin, kPart));
+    if (found != found || (Largest ? found > best : found < best)) best = found, part = begin;
+  }
+  if (best != best) return -1;
+  int64_t end = std::min(n, part + kPart);
+  for (const int64_t smaller : {512, 64}) {
+    while (end - part > smaller && extremum(x + part, smaller) != best) part += smaller;
+    end = std::min(end, part + smaller);
+  }
+  return std::find(x + part, x + end, best) - x;
 }
+
+// Columns: each row is folded into the best elements so far. Several short rows count as one long row.
+template <bool Largest, class T> void find_in_columns(const T* x, int64_t rows, int64_t columns, int64_t* to) {
+  using Kernels = ArgExtremumKernels<T>;
+  using Place = typename Kernels::Place;
+  constexpr int64_t kWidth = 512;
+  const Kernels& kernels = arg_extremum_kernels<Largest, T>();
+  const int64_t joined = std::clamp<int64_t>(kWidth / columns, 1, rows), width = joined * columns;
+  Scratch<T> best(width);
+  Scratch<Place> places(width);
+  std::copy_n(x, width, best.data());
+  std::ranges::fill(places, Place(0));
+  const int64_t whole = rows / joined;
+  for (int64_t r = 1; r < whole; ++r) kernels.fold(x + r * width, best.data(), places.data(), Place(r), width);
+  for (int64_t i = 0; i < columns; ++i) {
+    T found = best[size_t(i)];
+    int64_t place = int64_t(places[size_t(i)]) * joined;
+    const auto meet = [&](T candidate, int64_t at) {
+      if (better<Largest>(candidate, found) || (candidate == found && at < place)) found = candidate, place = at;
+    };
+    for (int64_t j = 1; j < joined; ++j)
+      meet(best[size_t(j * columns + i)], int64_t(places[size_t(j * columns + i)]) * joined + j);
+    for (int64_t r = whole * joined; r < rows; ++r) meet(x[r * columns + i], r);
+    to[i] = found == found ? place : 0;
+  }
+}
+
+// The same for integers.
+template <bool Largest, class T> int64_t find_integer(const T* x, int64_t n) {
+  constexpr int64_t kPart = 512;
+  const Steps<T> steps = Largest ? max_steps<T>() : min_steps<T>();
+  int64_t part = 0;
+  T best = steps.row(x, std::min(n, kPart));
+  for (int64_t begin = kPart; begin < n; begin += kPart) {
+    const T found = steps.row(x + begin, std::min(n - begin, kPart));
+    if (Largest ? found > best : found < best) best = found, part = begin;
+  }
+  return std::find(x + part, x + std::min(n, part + kPart), best) - x;
+}
+
 template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
   parallel_for(l.outer, l.grain(), [&](int64_t begin, int64_t end) {
+    if constexpr (has_kernels<T>) {
+      if (l.inner == 1 && l.count > 0 && l.count <= ArgExtremumKernels<T>::kLongestTinyRow)
+        return arg_extremum_kernels<Largest, T>().tiny_rows(from + begin * l.count, to + begin, end - begin, l.count);
+      if (l.inner > 1 && l.count > 1 && l.count < (int64_t(1) << 31)) {
+        for (int64_t o = begin; o < end; ++o)
+          find_in_columns<Largest>(from + o * l.count * l.inner, l.count, l.inner, to + o * l.inner);
+        return;
+      }
+    }
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      if (l.inner == 1 && l.count > 8) {
+        for (int64_t o = begin; o < end; ++o) to[o] = find_integer<Largest>(from + o * l.count, l.count);
+        return;
+      }
     Scratch<Compute<T>> best(l.inner);
     for (int64_t o = begin; o < end; ++o) {
       int64_t* place = to + o * l.inner;
-      if constexpr (std::is_floating_point_v<T>)
+      if constexpr (has_kernels<T>)
         if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0)
           continue;
       for (int64_t k = 0; k < l.count; ++k) {

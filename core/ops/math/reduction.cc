@@ -1,5 +1,6 @@
 // Reductions over axes.
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "kernels/simd/zero_safe.h"
@@ -270,7 +271,14 @@ Gradient: `dy` for the smallest element; equal ones share it.
 >>> tf.reduce_min([[1., 2.], [3., 4.]], axis=0)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>)",
                                            });
-const Op& any_op = reduction<booleans>([](bool) { return generic_steps(false, [](bool a, bool b) { return a || b; }); },
+// Whether all are true, or any. A run ends where the answer is known.
+template <bool all> Steps<bool> bool_steps() {
+  return {all, [](const bool* x, int64_t n) { return (std::memchr(x, all ? 0 : 1, size_t(n)) == nullptr) == all; },
+          [](const bool* x, bool* y, int64_t n) {
+            for (int64_t i = 0; i < n; ++i) y[i] = all ? bool(y[i] & x[i]) : bool(y[i] | x[i]);
+          }};
+}
+const Op& any_op = reduction<booleans>([](bool) { return bool_steps<false>(); },
                                        Op{
                                            .name = "Any",
                                            .gradient = Gradient::none,
@@ -280,7 +288,7 @@ const Op& any_op = reduction<booleans>([](bool) { return generic_steps(false, []
 >>> tf.reduce_any([[True, False], [False, False]], axis=0)
 <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)",
                                        });
-const Op& all_op = reduction<booleans>([](bool) { return generic_steps(true, [](bool a, bool b) { return a && b; }); },
+const Op& all_op = reduction<booleans>([](bool) { return bool_steps<true>(); },
                                        Op{
                                            .name = "All",
                                            .gradient = Gradient::none,
@@ -294,7 +302,8 @@ const Op& all_op = reduction<booleans>([](bool) { return generic_steps(true, [](
 // Sums of squares of floats, in one pass.
 template <class T> void sum_of_squares(const Tensor& x, const Ints& axes, const Tensor& y) {
   const VectorKernels<T>& v = vector_kernels<T>();
-  Steps<T> steps{T(0), v.sum_of_squares, v.accumulate_squares, nullptr, v.sum, v.accumulate};
+  Steps<T> steps{T(0),  v.sum_of_squares, v.accumulate_squares, short_row_kernels<T>().sum_of_squares,
+                 v.sum, v.accumulate};
   Reducer<T>(steps, groups_of(x.shape(), axes)).run(x.data<T>(), y.mutable_data<T>());
 }
 bool sums_squares_directly(const Tensor& x, const Params& params) {
