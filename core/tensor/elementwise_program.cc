@@ -394,8 +394,9 @@ void ElementwiseProgram::add_columns(const Reduction& r, T* own_lanes, const T* 
 
 template <class AfterBlock> void ElementwiseProgram::run_range(const Workspace& workspace, int64_t begin, int64_t end,
                                                                AfterBlock after_block) const {
-  // One compiled loop from memory to memory needs no blocks.
-  if (units_.size() == 1 && units_[0].loop && row_length_ == 0 && broadcasts_.empty() && reductions_.empty()) {
+  // One loop from memory to memory needs no blocks.
+  if (units_.size() == 1 && (units_[0].loop || steps_.size() == 1) && row_length_ == 0 && broadcasts_.empty() &&
+      reductions_.empty()) {
     run_block(workspace, begin, 0, 0, end - begin);
     return after_block(begin, end - begin);
   }

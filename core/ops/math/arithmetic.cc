@@ -40,9 +40,12 @@ template <class T> T truncated_remainder(T a, T b) {
 }
 template <class T> T floored_quotient(T a, T b) {
   if constexpr (integral<T>) {
-    T q = truncated_quotient(a, b);
-    if constexpr (std::is_signed_v<T>)
-      if ((a % (b == T(-1) ? T(1) : b) != 0) && ((a < 0) != (b < 0))) return T(q - 1);
+    const T q = truncated_quotient(a, b);
+    if constexpr (std::is_signed_v<T>) {
+      using U = std::make_unsigned_t<T>;
+      const bool divides = U(U(q) * U(b)) == U(a);  // the remainder without a second division
+      return T(q - T(!divides & ((a < 0) != (b < 0))));
+    }
     return q;
   } else {
     return std::floor(a / b);

@@ -57,6 +57,44 @@ void accumulate_lines(const T* x, T* y, int64_t count, bool exclusive, bool reve
 struct Plus {
   template <class C> C operator()(C a, C b) const { return C(a + b); }
 };
+struct Times {
+  template <class C> C operator()(C a, C b) const { return C(a * b); }
+};
+
+// One long line in eight pieces at a time: what stands before a piece is made of the totals of the pieces before it.
+// False if such a total may have lost what the line itself does not: where it overflows, or vanishes in a product.
+constexpr int64_t kPieces = 8, kLongLine = 1 << 10;
+template <class T, class F>
+bool accumulate_in_pieces(const T* x, T* y, int64_t count, bool exclusive, bool reverse, T start, F f) {
+  const int64_t length = count / kPieces;
+  T total[kPieces];
+  std::fill(total, total + kPieces, start);
+  const auto at = [&](int64_t piece, int64_t k) {
+    const int64_t place = piece * length + k;
+    return reverse ? count - 1 - place : place;
+  };
+  for (int64_t k = 0; k < length; ++k)
+    for (int64_t piece = 0; piece < kPieces; ++piece) total[piece] = f(total[piece], x[at(piece, k)]);
+  T before = start;
+  for (T& t : total) {
+    const T after = f(before, t);
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto sound = [](T value) { return std::is_same_v<F, Times> ? std::isnormal(value) : std::isfinite(value); };
+      if (!sound(t) || !sound(after)) return false;
+    }
+    t = before, before = after;
+  }
+  const auto step = [&](int64_t piece, int64_t k) {
+    const int64_t place = at(piece, k);
+    const T old = total[piece];
+    total[piece] = f(old, x[place]);
+    y[place] = exclusive ? old : total[piece];
+  };
+  for (int64_t k = 0; k < length; ++k)
+    for (int64_t piece = 0; piece < kPieces; ++piece) step(piece, k);
+  for (int64_t k = length; k < count - (kPieces - 1) * length; ++k) step(kPieces - 1, k);
+  return true;
+}
 
 template <class T, class F>
 void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive, bool reverse, Compute<T> start, F f) {
@@ -76,8 +114,13 @@ void accumulate_along(const Tensor& x, const Tensor& y, int axis, bool exclusive
       }
       for (; o + 8 <= end; o += 8)
         accumulate_lines<8>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
-      for (; o < end; ++o)
+      for (; o < end; ++o) {
+        if constexpr (std::is_arithmetic_v<T> && (std::is_same_v<F, Plus> || std::is_same_v<F, Times>))
+          if (l.count >= kLongLine &&
+              accumulate_in_pieces(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f))
+            continue;
         accumulate_lines<1>(from + o * l.count, to + o * l.count, l.count, exclusive, reverse, start, f);
+      }
       return;
     }
     Scratch<Compute<T>> totals(l.inner);
@@ -178,6 +221,20 @@ Tensor moved_by_one(const Tensor& x, int axis, bool up, Edge edge) {
   return concat(parts, axis);
 }
 
+// Several lines at a time, as above.
+template <int lines, class T> void recur_along(const T* a, const T* b, T* y, int64_t count, bool reverse) {
+  Compute<T> total[lines];
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t at = reverse ? count - 1 - k : k;
+    for (int line = 0; line < lines; ++line) {
+      const int64_t place = line * count + at;
+      const Compute<T> term = load(b + place);
+      total[line] = k == 0 ? term : Compute<T>(term + load(a + place) * total[line]);
+      store(y + place, total[line]);
+    }
+  }
+}
+
 // y[k] = b[k] + a[k] y[k-1] along an axis, from the other end if `reverse`; the first a is not used.
 Tensor recurrence(const Tensor& a, const Tensor& b, int64_t axis, bool reverse);
 constexpr struct : Keys {
@@ -206,19 +263,26 @@ const Op& recurrence_op = define(Op{
           bool reverse = call.params[recurrence_params.reverse];
           visit<differentiable.bits>(b.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
+            const T *from = b.data<T>(), *factors = a.data<T>();
+            T* to = y.mutable_data<T>();
             parallel_for(l.outer, l.grain(), [&](int64_t begin, int64_t end) {
-              for (int64_t o = begin; o < end; ++o) {
-                auto totals = BlockVector<Compute<T>>(size_t(l.inner));
+              int64_t o = begin;
+              const auto along = [&]<int lines>(std::integral_constant<int, lines>) {
+                for (; o + lines <= end; o += lines)
+                  recur_along<lines>(factors + o * l.count, from + o * l.count, to + o * l.count, l.count, reverse);
+              };
+              if (l.inner == 1) return along(std::integral_constant<int, 8>()), along(std::integral_constant<int, 1>());
+              Scratch<Compute<T>> totals(l.inner);
+              Compute<T>* total = totals.data();
+              for (; o < end; ++o)
                 for (int64_t k = 0; k < l.count; ++k) {
-                  int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
+                  const int64_t row = (o * l.count + (reverse ? l.count - 1 - k : k)) * l.inner;
                   for (int64_t i = 0; i < l.inner; ++i) {
-                    Compute<T> total = load(b.data<T>() + row + i);
-                    if (k > 0) total = total + load(a.data<T>() + row + i) * totals[size_t(i)];
-                    totals[size_t(i)] = total;
-                    store(y.mutable_data<T>() + row + i, total);
+                    const Compute<T> term = load(from + row + i);
+                    total[i] = k == 0 ? term : Compute<T>(term + load(factors + row + i) * total[i]);
+                    store(to + row + i, total[i]);
                   }
                 }
-              }
             });
           });
         },
@@ -251,7 +315,7 @@ Tensor cumprod_vjp(const RuleContext& c) {
 }
 
 const Op& cumprod_op =
-    scan<numbers>([](auto c) { return decltype(c)(1); }, [](auto a, auto b) { return decltype(a)(a * b); },
+    scan<numbers>([](auto c) { return decltype(c)(1); }, Times{},
                   {
                       .name = "Cumprod",
                       .planning = {.cost = {cost::scans<scan_params.axis.index>, 1.4}, .cannot_fail = true},

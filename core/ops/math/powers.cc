@@ -6,9 +6,16 @@
 namespace tapeflow {
 namespace {
 
+// Complex numbers by the textbook's formula, as products are.
+constexpr auto squared = [](auto x) {
+  using T = decltype(x);
+  if constexpr (is_complex<T>)
+    return T(x.real() * x.real() - x.imag() * x.imag(), 2 * x.real() * x.imag());
+  else
+    return T(x * x);
+};
 const Op& square_op = unary<numbers>(
-    "Square", [](auto x) { return decltype(x)(x * x); }, [](auto& v) { return v.square; },
-    [](X x, Dy dy) { return multiply(dy, scaled(x, 2)); },
+    "Square", squared, [](auto& v) { return v.square; }, [](X x, Dy dy) { return multiply(dy, scaled(x, 2)); },
     {{"math.square", "square"},
      R"(`x * x`.
 
