@@ -1,6 +1,7 @@
 // Elements repeated: broadcasting, its transpose, and tiles.
 #include <algorithm>
 
+#include "base/blocks.h"
 #include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -73,6 +74,16 @@ const Op& broadcast_to_op = define(Op{
               gather_strided(from, to, inner, stride + first);
               from = to;
               made = block;
+            }
+            // Many copies of a short block are copies of a longer one.
+            constexpr int64_t kShort = 256, kLong = 2048;
+            const bool repeats = block < kShort && y.size() - made > kLong;
+            BlockVector<T> repeated(size_t(repeats ? kLong / block * block : 0));
+            if (repeats) {
+              for (int64_t at = 0; at < int64_t(repeated.size()); at += block)
+                std::copy_n(from, block, repeated.data() + at);
+              from = repeated.data();
+              block = int64_t(repeated.size());
             }
             parallel_for(y.size() - made, kCopyGrain, [&](int64_t begin, int64_t end) {
               for (int64_t at = made + begin, n; at < made + end; at += n) {

@@ -110,6 +110,7 @@ constexpr struct : Keys {
   Key<Ints> k = next("k");
   Key<std::string> align = next("align");
 } diag_part_params;
+Tensor diagonal_matrix(const Tensor& diagonal, const Ints& k, int64_t rows, int64_t columns, const char* align);
 const Op& diag_part_op = define(Op{
     .name = "MatrixDiagPartV3",
     .planning = {.cannot_fail = true},
@@ -141,7 +142,7 @@ const Op& diag_part_op = define(Op{
         [](RuleContext& c) {
           const Shape& x = c.shape(0);
           if (c.wants(0))
-            c.set(0, matrix_set_diag(zeros(c.dtype(0), x), c.dy(), c.params[diag_part_params.k],
+            c.set(0, diagonal_matrix(c.dy(), c.params[diag_part_params.k], x[x.rank() - 2], x[x.rank() - 1],
                                      c.params[diag_part_params.align].c_str()));
         },
     .batch = batch_leading_but_last,
@@ -323,6 +324,11 @@ array([[1, 0],
        [3, 4]], dtype=int32)>)",
 });
 
+Tensor diagonal_matrix(const Tensor& diagonal, const Ints& k, int64_t rows, int64_t columns, const char* align) {
+  return run(diag_op, {diagonal, Tensor::number(diagonal.dtype(), 0)},
+             {Param(k), Param(rows), Param(columns), Param(align)});
+}
+
 }  // namespace
 
 Tensor band_part(const Tensor& x, int64_t lower, int64_t upper) {
@@ -334,9 +340,6 @@ Tensor matrix_diag_part(const Tensor& x, const Ints& k, const char* align) {
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, const Ints& k, const char* align) {
   return run(set_diag_op, {x, diagonal}, {Param(k), Param(align)});
 }
-Tensor matrix_diag(const Tensor& diagonal) {
-  return run(diag_op, {diagonal, Tensor::number(diagonal.dtype(), 0)},
-             {Param(Ints{0}), Param(int64_t(-1)), Param(int64_t(-1)), Param("RIGHT_LEFT")});
-}
+Tensor matrix_diag(const Tensor& diagonal) { return diagonal_matrix(diagonal, {0}, -1, -1, "RIGHT_LEFT"); }
 
 }  // namespace tapeflow

@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 #include <algorithm>
+#include <limits>
 
 #include "base/scratch.h"
 #include "ops/family.h"
@@ -46,6 +47,7 @@ class Positions {
   // The first one that is not in [low, limit); -1 if all are.
   int64_t first_outside(int64_t low, int64_t limit) const {
     constexpr int64_t kBlock = 1024;
+    if (low == 0 && limit > 0 && none_outside(limit)) return -1;
     for (int64_t begin = 0; begin < size_; begin += kBlock) {
       const int64_t end = std::min(size_, begin + kBlock);
       int64_t least = 0, most = 0;
@@ -61,6 +63,20 @@ class Positions {
   }
 
  private:
+  // Whether all are in [0, limit): no sign bit in a number, nor in its distance from the last one.
+  bool none_outside(int64_t limit) const {
+    bool none = false;
+    with_numbers(0, [&](const auto* numbers) {
+      using Number = std::remove_cvref_t<decltype(*numbers)>;
+      if (limit - 1 > std::numeric_limits<Number>::max()) return;
+      const Number last = Number(limit - 1);
+      Number signs = 0;
+      for (int64_t i = 0; i < size_; ++i) signs |= numbers[i] | Number(last - numbers[i]);
+      none = signs >= 0;
+    });
+    return none;
+  }
+
   Tensor held_;
   Scratch<int64_t> converted_;
   int64_t size_;

@@ -60,6 +60,11 @@ template <class T, class Place> void copy_inside(const T* x, const Place* place,
 // Adds rows to the rows of y at the given places.
 template <class T, class Place>
 void add_rows(const T* x, const Place* place, int64_t count, int64_t inner, Compute<T>* y) {
+  if constexpr (!std::is_same_v<T, bool>)
+    if (inner == 1) {
+      for (int64_t i = 0; i < count; ++i) y[place[i]] = Compute<T>(y[place[i]] + load(x + i));
+      return;
+    }
   for (int64_t i = 0; i < count; ++i) {
     Compute<T>* row = y + int64_t(place[i]) * inner;
     for (int64_t k = 0; k < inner; ++k) {

@@ -1,4 +1,6 @@
 // Order and equality of elements: sorting, the k largest, search in sorted lines, distinct elements.
+#include <algorithm>
+#include <bit>
 #include <unordered_map>
 
 #include "base/blocks.h"
@@ -109,6 +111,25 @@ const Op& top_k_op = define(Op{
     .returns_list = true,
 });
 
+// For each of `width` values the number of elements of a sorted line of which before(element, value) is true. The line
+// is halved without branches, and the loads for one value do not wait for those for another.
+template <int width, class T, class Before>
+void count_before(const T* line, int64_t n, const T* values, Before before, int64_t* counts) {
+  T value[width];
+  const T* from[width];
+  for (int k = 0; k < width; ++k) value[k] = values[k], from[k] = line;
+  for (; n > 1; n -= n / 2)
+    for (int k = 0; k < width; ++k) from[k] += -int64_t(before(from[k][n / 2 - 1], value[k])) & (n / 2);
+  for (int k = 0; k < width; ++k) counts[k] = from[k] - line + int64_t(n == 1 && before(*from[k], value[k]));
+}
+template <class T, class Before>
+void count_before(const T* line, int64_t n, const T* values, int64_t count, Before before, int64_t* counts) {
+  constexpr int width = 8;
+  int64_t i = 0;
+  for (; i + width <= count; i += width) count_before<width>(line, n, values + i, before, counts + i);
+  for (; i < count; ++i) count_before<1>(line, n, values + i, before, counts + i);
+}
+
 constexpr struct : Keys {
   Key<bool> right = next("right");
   Key<DType> out_type = next("out_type");
@@ -137,20 +158,60 @@ const Op& search_sorted_op = define(Op{
           if (values.size() == 0) return;
           visit<real_numbers.bits>(lines.dtype(), [&](auto* p) {
             using T = Pointee<decltype(p)>;
-            auto before = [](const T& a, const T& b) { return load(&a) < load(&b); };
+            constexpr int64_t block = 256;
+            const bool right = call.params[search_sorted_params.right];
             parallel_for(values.size(), kSortGrain, [&](int64_t begin, int64_t end) {
-              const T *v = values.data<T>(), *first = lines.data<T>();
-              write_positions(y, begin, end - begin, [&](int64_t i) {
-                const T *line = first + (begin + i) / m * n, &value = v[begin + i];
-                return (call.params[search_sorted_params.right] ? std::upper_bound(line, line + n, value, before)
-                                                                : std::lower_bound(line, line + n, value, before)) -
-                       line;
-              });
+              int64_t counts[block];
+              for (int64_t i = begin, length; i < end; i += length) {
+                length = std::min({block, end - i, m - i % m});  // of one line
+                const T *line = lines.data<T>() + i / m * n, *v = values.data<T>() + i;
+                if (right)
+                  count_before(line, n, v, length, [](T a, T b) { return !(load(&b) < load(&a)); }, counts);
+                else
+                  count_before(line, n, v, length, [](T a, T b) { return load(&a) < load(&b); }, counts);
+                write_positions(y, i, length, [&](int64_t k) { return counts[k]; });
+              }
             });
           });
         },
     .gradient = Gradient::none,
 });
+
+// Numbers 0, 1, ... of keys in the order in which they come, in a table that is at most half full.
+class KeyNumbers {
+ public:
+  explicit KeyNumbers(int64_t expected) {
+    resize(std::bit_ceil(uint64_t(std::clamp<int64_t>(expected, 8, 1 << 12)) * 2));
+  }
+  // The number of a key; `next` if it is new.
+  int64_t find_or_add(uint64_t key, int64_t next) {
+    if (uint64_t(next) * 2 >= slots_.size()) resize(slots_.size() * 4);
+    Slot& slot = slot_of(key);
+    if (slot.number < 0) slot = {key, next};
+    return slot.number;
+  }
+
+ private:
+  struct Slot {
+    uint64_t key = 0;
+    int64_t number = -1;
+  };
+  Slot& slot_of(uint64_t key) {
+    uint64_t hash = key * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+    for (size_t at = hash * 0x9e3779b97f4a7c15u >> shift_;; at = (at + 1) & (slots_.size() - 1))
+      if (slots_[at].number < 0 || slots_[at].key == key) return slots_[at];
+  }
+  void resize(size_t size) {
+    BlockVector<Slot> old(size);
+    std::swap(old, slots_);
+    shift_ = 64 - std::countr_zero(size);
+    for (const Slot& slot : old)
+      if (slot.number >= 0) slot_of(slot.key) = slot;
+  }
+  BlockVector<Slot> slots_;
+  int shift_ = 0;
+};
 
 constexpr struct : Keys {
   Key<DType> out_idx = next("out_idx");
@@ -175,27 +236,23 @@ const Op& distinct_op = define(Op{
             fail(ErrorKind::invalid_argument, "unique: unique expects a 1D vector; got shape ", x.shape());
           DType type = index_dtype(call.params.value(distinct_params.out_idx));
           BlockVector<int64_t> first, which(size_t(x.size())), count;
-          auto number = [&](auto& seen, const auto& key, int64_t i) {
-            auto [at, added] = seen.try_emplace(key, int64_t(first.size()));
-            if (added) first.push_back(i), count.push_back(0);
-            ++count[size_t(at->second)];
-            which[size_t(i)] = at->second;
+          const auto number = [&](int64_t i, int64_t number) {
+            if (number == int64_t(first.size())) first.push_back(i), count.push_back(0);
+            ++count[size_t(number)];
+            which[size_t(i)] = number;
           };
           if (x.dtype() == DType::string) {
             std::unordered_map<std::string, int64_t> seen;
-            for (int64_t i = 0; i < x.size(); ++i) number(seen, x.data<std::string>()[i], i);
+            for (int64_t i = 0; i < x.size(); ++i)
+              number(i, seen.try_emplace(x.data<std::string>()[i], int64_t(first.size())).first->second);
           } else {
-            std::unordered_map<uint64_t, int64_t> seen;
+            KeyNumbers seen(x.size());
             visit<ordered.bits>(x.dtype(), [&](auto* p) {
               using T = Pointee<decltype(p)>;
               for (int64_t i = 0; i < x.size(); ++i) {
-                T value = x.data<T>()[i];
-                if (is_not_a_number(value)) {  // equal to nothing
-                  which[size_t(i)] = int64_t(first.size());
-                  first.push_back(i), count.push_back(1);
-                } else {
-                  number(seen, order_key(value), i);
-                }
+                const T value = x.data<T>()[i];
+                const int64_t next = int64_t(first.size());  // a NaN is equal to nothing
+                number(i, is_not_a_number(value) ? next : seen.find_or_add(order_key(value), next));
               }
             });
           }

@@ -2,6 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "base/parallel.h"
 #include "kernels/copy.h"
@@ -72,6 +74,28 @@ template <class T> void fill_elements(T* to, int64_t n, const T& value) {
   std::fill_n(to, n, value);
 }
 
+// to[i] = from[-i]. Sixteen bytes change places in a register.
+template <class T> void copy_backwards(const T* from, T* to, int64_t n) {
+  int64_t i = 0;
+  if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) <= 8) {
+    constexpr int64_t width = 16 / int64_t(sizeof(T));
+    using Word = std::conditional_t<
+        sizeof(T) == 8, uint64_t,
+        std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
+    typedef Word Words __attribute__((vector_size(16)));
+    const auto turned = [&]<int... I>(Words x, std::integer_sequence<int, I...>) {
+      return __builtin_shufflevector(x, x, (int(width) - 1 - I)...);
+    };
+    for (; i + width <= n; i += width) {
+      Words words;
+      std::memcpy(&words, from - i - (width - 1), sizeof words);
+      words = turned(words, std::make_integer_sequence<int, int(width)>());
+      std::memcpy(static_cast<void*>(to + i), &words, sizeof words);
+    }
+  }
+  for (; i < n; ++i) to[i] = from[-i];
+}
+
 // One line of y: x repeats, runs along, runs backwards or jumps.
 template <class T> void copy_line(const T* from, int64_t step, T* to, int64_t n) {
   if (step == 1)
@@ -79,7 +103,7 @@ template <class T> void copy_line(const T* from, int64_t step, T* to, int64_t n)
   else if (step == 0)
     fill_elements(to, n, *from);
   else if (step == -1)
-    std::reverse_copy(from - (n - 1), from + 1, to);
+    copy_backwards(from, to, n);
   else
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
 }
@@ -105,6 +129,22 @@ void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, i
       }
       for (int k = 0; k < 4; ++k)
         for (int64_t rest = c; rest < columns; ++rest) to[(r + k) * to_step + rest] = from[r + k + rest * from_step];
+    }
+  }
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    typedef uint64_t Two __attribute__((vector_size(16)));
+    for (; r + 4 <= rows; r += 4) {
+      int64_t c = 0;
+      for (; c + 2 <= columns; c += 2)
+        for (int k = 0; k < 4; k += 2) {
+          Two a, b;
+          std::memcpy(&a, from + r + k + c * from_step, sizeof a);
+          std::memcpy(&b, from + r + k + (c + 1) * from_step, sizeof b);
+          const Two first = __builtin_shufflevector(a, b, 0, 2), second = __builtin_shufflevector(a, b, 1, 3);
+          std::memcpy(to + (r + k) * to_step + c, &first, sizeof first);
+          std::memcpy(to + (r + k + 1) * to_step + c, &second, sizeof second);
+        }
+      for (int k = 0; k < 4 && c < columns; ++k) to[(r + k) * to_step + c] = from[r + k + c * from_step];
     }
   }
   for (; r < rows; ++r)
@@ -149,7 +189,10 @@ template <class T> void gather_strided(const T* x, T* y, const Shape& shape, con
                    int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
                    const T* from = x + start + r0 * row_step;
                    T* to = y + (p * rows + r0) * columns;
-                   if (column_step == 0) {
+                   if (column_step == 0 && columns <= 16) {
+                     for (int64_t r = 0; r < height; ++r, to += columns)
+                       for (int64_t c = 0; c < columns; ++c) to[c] = from[r * row_step];
+                   } else if (column_step == 0) {
                      for (int64_t r = 0; r < height; ++r) fill_elements(to + r * columns, columns, from[r * row_step]);
                    } else if (row_step == 1 && column_step != 1) {
                      for (int64_t c = 0; c < columns; c += kBlock)

@@ -73,6 +73,11 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
   BlockVector<bool> reached(empty_is_zero ? size_t(y.dim(0)) : 0);
   const T* rows = x.data<T>();
   ids.with_numbers(0, [&](const auto* id) {
+    if (inner == 1 && !sorted) {
+      for (int64_t i = 0; i < count; ++i)
+        if (id[i] >= 0) total[id[i]] = Fold::combine(total[id[i]], load(rows + i));
+      return;
+    }
     for (int64_t i = 0, next; i < count; i = next) {
       next = i + 1;
       if (id[i] < 0) continue;
@@ -82,11 +87,9 @@ template <class T, class Fold> void fold_rows(const Tensor& x, const Positions& 
         if constexpr (vectorizes) vector_kernels<T>().accumulate(from, to, inner);
       } else if (inner != 1) {
         for (int64_t k = 0; k < inner; ++k) to[k] = Fold::combine(to[k], load(from + k));
-      } else if (sorted) {
+      } else {
         while (next < count && id[next] == id[i]) ++next;
         *to = fold_run<T, Fold>(from, next - i);
-      } else {
-        *to = Fold::combine(*to, load(from));
       }
       if (empty_is_zero) reached[size_t(id[i])] = true;
     }

@@ -61,3 +61,21 @@ def test_borders_of_any_dimensions(shape, border):
     names = tf.strings.as_string(x)
     expected = np.pad(names.numpy(), border, constant_values=b"-")
     np.testing.assert_array_equal(tf.pad(names, border, constant_values="-"), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "uint8", "complex64", "complex128", "bool"])
+def test_copies_of_odd_shapes(dtype):
+    random = np.random.default_rng(0)
+    for shape in ((1,), (3,), (5, 17), (33, 2), (2, 3, 31), (21, 37)):
+        x = random.integers(0, 2, shape).astype(dtype)
+        for axis in range(len(shape)):
+            np.testing.assert_array_equal(tf.reverse(x, [axis]), np.flip(x, axis))
+            np.testing.assert_array_equal(tf.repeat(x, 3, axis), np.repeat(x, 3, axis))
+        for front in ((7,), (5000,), (3, 1000)):
+            np.testing.assert_array_equal(tf.broadcast_to(x, front + shape), np.broadcast_to(x, front + shape))
+        np.testing.assert_array_equal(tf.transpose(x), x.T)
+        if dtype != "bool":
+            pads = [[1, 2]] * len(shape)
+            np.testing.assert_array_equal(tf.pad(x, pads, constant_values=7), np.pad(x, pads, constant_values=7))
+            pads[:-1] = [[0, 0]] * (len(shape) - 1)
+            np.testing.assert_array_equal(tf.pad(x, pads, constant_values=7), np.pad(x, pads, constant_values=7))

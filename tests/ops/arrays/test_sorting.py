@@ -81,3 +81,29 @@ def test_orders_of_all_lengths(size, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_top_k_among_nothing_but_nan(dtype):
     np.testing.assert_array_equal(tf.math.top_k(np.full(1000, np.nan, dtype), 3).indices, [0, 1, 2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 7, 100, 1000])
+def test_search_in_lines_of_any_length(dtype, length):
+    lines = np.sort(rng.integers(0, 50, (3, length)), 1).astype(dtype)
+    for count in (1, 7, 8, 9, 300):
+        values = rng.integers(0, 60, (3, count)).astype(dtype)
+        for side in ("left", "right"):
+            want = np.stack([np.searchsorted(line, row, side) for line, row in zip(lines, values)])
+            np.testing.assert_array_equal(tf.searchsorted(lines, values, side), want)
+            np.testing.assert_array_equal(tf.searchsorted(lines, values, side, tf.int64), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "bool"])
+def test_many_distinct_elements(dtype):
+    for size, kinds in ((1, 1), (9, 3), (20_000, 15_000), (20_000, 7)):
+        x = rng.integers(0, kinds, size).astype(dtype)
+        y, index, count = tf.unique_with_counts(x)
+        want, first, number, how_many = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first)
+        np.testing.assert_array_equal(y, want[order])
+        np.testing.assert_array_equal(count, how_many[order])
+        np.testing.assert_array_equal(np.argsort(order)[number], index)
+    x = np.array([np.nan, 1, np.nan, 1, 2])
+    np.testing.assert_array_equal(tf.unique(x).idx, [0, 1, 2, 1, 3])

@@ -139,3 +139,31 @@ def test_gradients_of_sparse_segments_check_their_numbers(rows, indices, ids, wo
 def test_numbers_of_segments_beyond_32_bits_are_64_bit():
     assert tf.math.unsorted_segment_sum([1.0, 2.0], [-(2**40), 0], 1).numpy().tolist() == [2.0]
     assert tf.convert_to_tensor([2**40], dtype_hint=tf.int32).dtype == tf.int64
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+@pytest.mark.parametrize("index", ["int32", "int64", "uint8"])
+def test_sums_of_single_elements(dtype, index):
+    random = np.random.default_rng(5)
+    for count in (1, 9, 1500):
+        x, places = random.integers(-4, 5, count).astype(dtype), random.integers(0, 11, count).astype(index)
+        want = np.zeros(11, "int64")
+        np.add.at(want, places, x.astype("int64"))
+        if index != "uint8":
+            np.testing.assert_array_equal(tf.math.unsorted_segment_sum(x, places, 11), want)
+        np.testing.assert_array_equal(
+            tf.gather(x[: min(count, 11)], places % min(count, 11)), x[places % min(count, 11)]
+        )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[3\] = -1 is not in \[0, 4\)"):
+        tf.gather([1.0, 2, 3, 4], [0, 3, 2, -1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 4 is not in \[0, 4\)"):
+        tf.gather([1.0, 2, 3, 4], np.array([0, 4, 2], "int64"))
+
+
+def test_bincount_of_weights():
+    numbers, weights = np.array([1, 1, 3, 0, 3], "int32"), np.array([1.0, 2, 3, 4, 5])
+    np.testing.assert_array_equal(tf.math.bincount(numbers, weights), np.bincount(numbers, weights))
+    np.testing.assert_array_equal(tf.math.bincount(numbers, weights, minlength=6), np.bincount(numbers, weights, 6))
+    np.testing.assert_array_equal(tf.math.bincount(numbers, weights, maxlength=2), [4, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="non-negative"):
+        tf.math.bincount([1, -1], [1.0, 2.0])
