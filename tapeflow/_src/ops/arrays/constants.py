@@ -367,18 +367,32 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     num = int(num)
     if num < 0:
         raise _invalid(f"linspace: Requires num >= 0: {num}")
-    axis = axis if axis >= 0 else start.shape.rank + 1 + axis
-    start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
+    rank = start.shape.rank
+    axis = axis if axis >= 0 else rank + 1 + axis
+    if rank or num == 1:
+        start, stop = primitives.ExpandDims(start, axis), primitives.ExpandDims(stop, axis)
     if num == 1:
         return start + zeros_like(stop)
-    shape = [1] * (start.shape.rank)
+    steps = _few_steps(num, start.dtype, rank + 1, axis) if num <= _FEW else _steps(num, start.dtype, rank + 1, axis)
+    weights, last = steps
+    return primitives.SelectV2(last, stop, start + (stop - start) / (num - 1) * weights)
+
+
+_FEW = 1024  # elements: so many are kept, or made by NumPy
+
+
+def _steps(num: int, dtype: Any, rank: int, axis: int) -> tuple[Any, Any]:
+    """0, 1, ..., num - 1 along an axis, and which of them is the last."""
+    shape = [1] * rank
     shape[axis] = num
-    steps = np.arange(num, dtype=np.float64).reshape(shape)
-    weights = _core.convert_to_tensor(steps, start.dtype, None, "linspace")
-    inside = start + (stop - start) / (num - 1) * weights
-    last = np.zeros(shape, bool)
-    last.reshape(-1)[-1:] = True
-    return primitives.SelectV2(last, stop, inside)
+    places = np.arange(num, dtype=np.float64).reshape(shape)
+    return (
+        _core.convert_to_tensor(places, dtype, None, "linspace"),
+        _core.convert_to_tensor(places == num - 1, None, None, "linspace"),
+    )
+
+
+_few_steps = functools.lru_cache(64)(_steps)
 
 
 def _open_linspace(start: Any, stop: Any, num: Any, axis: int) -> Any:
@@ -423,8 +437,12 @@ def eye(
         for size in (num_rows, num_columns):
             if size is not None and size < 0:
                 raise _invalid(f"eye: Dimension {size} must be >= 0")
-        matrix = np.eye(int(num_rows), None if num_columns is None else int(num_columns), dtype=np.float32)
-        tensor = _core.convert_to_tensor(matrix, None, None, "eye")
+        rows, columns = int(num_rows), int(num_rows if num_columns is None else num_columns)
+        if rows * columns <= _FEW:
+            tensor = _core.convert_to_tensor(np.eye(rows, columns, dtype=np.float32), None, None, "eye")
+        else:
+            diagonal = primitives.BroadcastTo(cast(1, float32), [min(rows, columns)])
+            tensor = primitives.MatrixDiagV3(diagonal, 0, rows, columns, 0)
         if dtype is not float32:
             tensor = cast(tensor, dtype)
     if batch_shape is None:

@@ -217,10 +217,11 @@ def count_bins(values: Any, rows: Any, row_count: int, weights: Any, length: int
 
 def bin_count_length(values: Any, minlength: Any, maxlength: Any) -> int:
     """The number of bins for the given values: one more than the largest, within the limits."""
-    numbers = np.asarray(values)
-    if numbers.size and numbers.min() < 0:
-        raise InvalidArgumentError.of("bincount: Input arr must be non-negative!")
-    length = int(numbers.max()) + 1 if numbers.size else 0
+    length = 0
+    if values.shape.num_elements():
+        if int(primitives.Min(values)) < 0:
+            raise InvalidArgumentError.of("bincount: Input arr must be non-negative!")
+        length = int(primitives.Max(values)) + 1
     if minlength is not None:
         length = max(length, int(minlength))
     if maxlength is not None:
@@ -275,6 +276,9 @@ def bincount(
             )
         dtype = weights.dtype
     length = bin_count_length(values, minlength, maxlength)
+    if rows is None and axis is None and weights is not None and maxlength is None:
+        places = values if values.dtype in (int32, int64) else cast(values, int64)
+        return primitives.UnsortedSegmentSum(weights, places, length)  # no number is beyond the bins
     if rows is None and axis is None and weights is None:
         found = primitives.CountValues(cast(values, int64), length)
         return cast(found > 0 if binary_output else found, as_dtype(dtype))
