@@ -1,5 +1,7 @@
 """Concrete functions: how they are called, by structure or one tensor at a time, and what they tell of themselves."""
 
+import threading
+
 import pytest
 
 import tapeflow as tf
@@ -189,3 +191,22 @@ def test_keywords_that_were_not_given_in_order():
     concrete = f.get_concrete_function(b=tf.TensorSpec([], tf.int32), a=tf.TensorSpec([], tf.float32))
     for given in ({"a": 2.0, "b": 3}, {"b": 3, "a": 2.0}):
         assert float(concrete(**{name: tf.constant(value) for name, value in given.items()})) == 7.0
+
+
+def test_threads_that_trace_at_once_get_one_graph():
+    begun = threading.Barrier(4, timeout=60)
+    found = []
+
+    @tf.function
+    def f(x):
+        begun.wait()  # all threads are tracing
+        return x * 2.0
+
+    spec = tf.TensorSpec([2])
+    threads = [threading.Thread(target=lambda: found.append(f.get_concrete_function(spec))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and len({id(concrete) for concrete in found}) == 1
+    assert f(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]

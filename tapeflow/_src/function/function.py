@@ -239,6 +239,8 @@ class Function(_core.FunctionBase):
             if concrete.graph.captures:
                 inner_by_key[(self._traces, call.key)] = concrete
                 return concrete
+            if (other := self._concrete_by_key.get(call.key)) is not None:  # another thread was faster
+                return other
             self._traces.add(concrete)
         self._concrete_by_key[call.key] = concrete
         return concrete

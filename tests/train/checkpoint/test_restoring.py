@@ -120,3 +120,11 @@ def test_a_saver_does_not_write_over_the_file_of_the_folder(tmp_path):
         with pytest.raises(ValueError, match="collides with"):
             saver.save(session, str(tmp_path / "checkpoint"))
         assert saver.save(session, str(tmp_path / "checkpoint"), global_step=1)
+
+
+def test_a_sharded_saver_has_other_names(tmp_path):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        v = tf.compat.v1.Variable(0.0)
+        session.run(v.initializer)
+        saver = tf.compat.v1.train.Saver(sharded=True)
+        saver.restore(session, saver.save(session, str(tmp_path / "checkpoint")))

@@ -65,7 +65,7 @@ class Saver:
         self._max_to_keep, self._keep_seconds = max_to_keep or 0, keep_checkpoint_every_n_hours * 3600.0
         self._next_to_keep = time.time() + self._keep_seconds
         self._last_checkpoints: list[str] = []
-        self._allow_empty, self._one_writer = allow_empty, threading.Lock()
+        self._allow_empty, self._sharded, self._one_writer = allow_empty, sharded, threading.Lock()
         self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
 
     def build(self) -> None:
@@ -134,7 +134,7 @@ class Saver:
     def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
         folder = os.path.dirname(path) or "."
-        if os.path.basename(path) == (latest_filename or "checkpoint"):
+        if not self._sharded and os.path.basename(path) == (latest_filename or "checkpoint"):
             raise ValueError(
                 f"'latest_filename' collides with 'save_path': '{os.path.basename(path)}' and '{save_path}'"
             )
