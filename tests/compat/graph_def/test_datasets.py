@@ -215,6 +215,14 @@ def test_what_has_no_node_is_refused(tmp_path):
         restored(buckets, tmp_path)
 
 
+def test_generators_are_refused(tmp_path):
+    def generated(m, x):
+        return total(Dataset.from_generator(lambda: iter([1.0]), output_signature=tf.TensorSpec([])))
+
+    with pytest.raises(tf.errors.UnimplementedError, match="from_generator cannot be written"):
+        restored(generated, tmp_path)
+
+
 def test_an_iterator_from_outside_is_refused(tmp_path):
     model = tf.Module()
     elements = iter(Dataset.range(3))

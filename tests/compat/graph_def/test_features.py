@@ -144,3 +144,16 @@ def test_functions_are_written_and_read_back(name):
     for y, wanted in zip(found, expected, strict=True):
         assert y.dtype == wanted.dtype
         np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize("name", ["sequences", "one sequence"])
+def test_sequences_are_saved_again_after_loading(name, tmp_path):
+    function, spec, given = CASES[name]
+    model = tf.Module()
+    model.f = tf.function(function, input_signature=[spec])
+    tf.saved_model.save(model, tmp_path / "first")
+    tf.saved_model.save(tf.saved_model.load(tmp_path / "first"), tmp_path / "second")
+    found = tf.saved_model.load(tmp_path / "second").f(given)
+    for y, wanted in zip(*(tf.nest.flatten(x, expand_composites=True) for x in (found, function(given))), strict=True):
+        assert y.dtype == wanted.dtype
+        np.testing.assert_array_equal(y, wanted)

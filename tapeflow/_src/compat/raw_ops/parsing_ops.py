@@ -138,6 +138,10 @@ def _parse_sequences(serialized: Any, context: _Features, steps: _Features) -> t
             found += [*parts, convert_to_tensor(lengths if batch else lengths[0])]
         return found
 
+    named = [{key: feature for _, key, feature in group.items} for group in (context, steps)]
+    if all(len(found) == len(group.items) for found, group in zip(named, (context, steps))):
+        call = CompositionCall(parse_sequences_in_order, (Place(0), *named), {})
+        run.raw_call = call  # type: ignore[attr-defined]
     whole = [feature_specs(feature, batch) for _, _, feature in context.items]
     each = [[*step_specs(feature, batch), ("int64", batch)] for _, _, feature in steps.items]
     parts = iter(host_call(run, [tensor], [spec for group in (*whole, *each) for spec in group]))
@@ -145,6 +149,17 @@ def _parse_sequences(serialized: Any, context: _Features, steps: _Features) -> t
     lists = _parts_of(second)
     lists.append([p[-2] for p in second["ragged"]])
     return _parts_of(first), lists, [p[-1] for p in second["dense"]]
+
+
+def parse_sequences_in_order(
+    serialized: Any, context_features: Any, sequence_features: Any, example_names: Any = None
+) -> list[Any]:
+    """The parts of features in the order given; how files name what `ParseSequenceExample` and its versions run."""
+    found = [Examples(serialized, {key: feature}).feature(key, feature) for key, feature in context_features.items()]
+    for key, feature in sequence_features.items():
+        parts, lengths = Sequences(serialized, {key: feature}).feature(key, feature)
+        found.append([*parts, convert_to_tensor(lengths)])
+    return [part for parts in found for part in parts]
 
 
 def _context(sparse: Any, sparse_types: Any, dense: Any, defaults: Any, shapes: Any) -> _Features:

@@ -41,6 +41,8 @@ from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 _ENDLESS = 2**63 - 1
+# What stages are called that are made of others in TensorFlow.
+_NAMES: dict[type, str] = {buckets.Bucketed: "bucket_by_sequence_length", sources.Generated: "from_generator"}
 _FIRST_OUTSIDE, _FIRST_PACKED = -1000, -2000  # numbers of inputs of functions that are no values of their graphs
 
 Rule = Callable[["DatasetWriter", Any], Ref]
@@ -70,7 +72,7 @@ class DatasetWriter:
 
     def refused(self, pipe: Pipe, what: str = "") -> Exception:
         """The error for a stage that cannot be written."""
-        name = "bucket_by_sequence_length" if isinstance(pipe, buckets.Bucketed) else pipe.name.lstrip("_")
+        name = next((name for kind, name in _NAMES.items() if isinstance(pipe, kind)), pipe.name.lstrip("_"))
         return UnimplementedError.of(f"{self.w.where}: {name}{f' with {what}' if what else ''} cannot be written")
 
     def value(self, value: Any, dtype: Any = None) -> Ref:

@@ -10,6 +10,7 @@ from tapeflow._src.compat.graph_def.emitter import Ref
 from tapeflow._src.compat.graph_def.export_rules.features import default_of, refused, writes_function
 from tapeflow._src.compat.graph_def.export_rules.python import Parts, as_ref
 from tapeflow._src.compat.graph_def.exporter import ExportedNode
+from tapeflow._src.compat.raw_ops.parsing_ops import parse_sequences_in_order
 from tapeflow._src.io.examples import sequence_parsing
 from tapeflow._src.io.examples.features import FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, VarLenFeature
 from tapeflow._src.ops.image import boxes
@@ -61,9 +62,10 @@ def _groups(n: ExportedNode, features: dict[str, Any]) -> dict[str, _Group]:
     return {kind: _Group(n, features, kinds) for kind, kinds in _KINDS.items()}
 
 
-def _parse_sequences(n: ExportedNode, given: dict[str, Any]) -> list[Ref]:
+def _parse_sequences(n: ExportedNode, given: dict[str, Any], in_order: bool = False) -> list[Ref]:
     e = n.e
-    whole, steps = (dict(sorted((given[name] or {}).items())) for name in ("context_features", "sequence_features"))
+    features = [given[name] or {} for name in ("context_features", "sequence_features")]
+    whole, steps = features if in_order else (dict(sorted(group.items())) for group in features)
     context, lists = _groups(n, whole), _groups(n, steps)
     defaults = [
         e.constant(default_of(f, as_dtype(f.dtype), as_shape(f.shape).as_list(), False), f.dtype)
@@ -124,6 +126,7 @@ def _parse_sequences(n: ExportedNode, given: dict[str, Any]) -> list[Ref]:
 
 for _function in (sequence_parsing.parse_sequence_example, sequence_parsing.parse_single_sequence_example):
     writes_function(_function)(_parse_sequences)
+writes_function(parse_sequences_in_order)(lambda n, given: _parse_sequences(n, given, True))
 
 
 # ---- crosses
