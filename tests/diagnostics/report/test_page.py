@@ -115,6 +115,18 @@ def test_sections_without_data_are_left_out(report):
     assert "healthy" in page and 'id="variables"' not in page and "Nothing to report" in page
 
 
+def test_a_screen_reader_and_a_keyboard_can_use_it(report):
+    page = html(report)
+    tables = page.count("<table")
+    assert tables == page.count("<caption>") == page.count('<div class="wide" tabindex="0" role="region" aria-label=')
+    assert all(f'aria-labelledby="{key}-title"' in page and f'id="{key}-title"' in page for key in ("findings", "tape"))
+    body = page[page.index('id="variables-table"') : page.index('<section id="program"')]
+    assert body.count("<th scope=row") == 3 and body.count('<th scope="col"') == 7
+    assert 'aria-label="severe: gradient of &lt;x&gt; is None"' in page  # the mark beside the line
+    assert "(the line of this finding)" in page and '<span class="unseen">ok: </span>' in page  # not by colour alone
+    assert 'aria-label="timeline of loss from 1 to 0.25; gradient norm from 1 to 1"' in page
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 def test_a_browser_sorts_filters_and_steps(report, tmp_path):
     script = """
@@ -123,13 +135,15 @@ def test_a_browser_sorts_filters_and_steps(report, tmp_path):
       const rows = () => [...document.querySelectorAll("#variables-table tbody tr:not([hidden])")];
       const names = () => rows().map((r) => r.cells[0].firstChild.data);
       document.querySelectorAll("#variables-table th button")[4].click();
-      const sorted = names().join();
+      const sorted = names().join() + document.querySelectorAll("#variables-table th")[4].getAttribute("aria-sort");
       const box = document.querySelector("input[data-filter]");
       box.value = "b/"; box.dispatchEvent(new Event("input"));
       const slider = document.getElementById("tape-slider");
       slider.value = 2; slider.dispatchEvent(new Event("input"));
       const record = [...document.querySelectorAll(".record:not([hidden]) h3")].map((h) => h.textContent.trim()).join();
-      document.title = [sorted, names().join(), record, errors.join()].join("|");
+      const found = document.querySelector("output[for=variables-filter]").value;
+      const said = [found, slider.getAttribute("aria-valuetext")];
+      document.title = [sorted, names().join(), said.join(), record, errors.join()].join("|");
     });"""
     page = tmp_path / "report.html"
     page.write_text(html(report).replace("<style>", f"<script>{script}</script><style>", 1))
@@ -147,7 +161,7 @@ def test_a_browser_sorts_filters_and_steps(report, tmp_path):
     run = subprocess.run(
         ["chromium", *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )
-    assert "<title>c,b/kernel,a/kernel|b/kernel|2. round|</title>" in run.stdout
+    assert "<title>c,b/kernel,a/kernelascending|b/kernel|1 of 3,2. round  of 2|2. round|</title>" in run.stdout
 
 
 def huge_report():

@@ -87,16 +87,20 @@ def _polylines(values: Numbers, width: float, height: float, top: float, logarit
     return "".join(lines + dots), "".join(marks)
 
 
+def _ends(values: Numbers) -> str:
+    """The first and the last finite value, in words."""
+    known = [v for v in values if v is not None and math.isfinite(v)]
+    return f"from {number_text(known[0])} to {number_text(known[-1])}" if known else "no finite value"
+
+
 def sparkline(values: Numbers, label: str) -> str:
     """A line without axes, on a logarithmic scale; NaN and infinity are red dots."""
     if not values:
         return "-"
     line, marks = _polylines(values, 96, 18, 4, logarithmic=True)
-    known = [v for v in values if v is not None and math.isfinite(v)]
-    ends = f"from {number_text(known[0])} to {number_text(known[-1])}" if known else "no finite value"
     return (
         f'<svg class="spark" width="100" height="26" viewBox="-2 0 100 26" role="img" '
-        f'aria-label="{escape(label)}: {ends}">{line}{marks}</svg>'
+        f'aria-label="{escape(label)}: {_ends(values)}">{line}{marks}</svg>'
     )
 
 
@@ -127,9 +131,10 @@ def timeline(rows: Sequence[tuple[str, Numbers, bool]], steps: Sequence[int], ev
     if steps:
         parts.append(f'<text x="{left}" y="{bottom + 14}">step {steps[0]}</text>')
         parts.append(f'<text x="{left + width}" y="{bottom + 14}" class="end">step {steps[-1]}</text>')
+    said = "; ".join(f"{title} {_ends(values)}" for title, values, _ in rows)
     return (
         f'<svg class="timeline" viewBox="0 0 {left + width + 12} {bottom + 22}" role="img" '
-        f'aria-label="timeline of {escape(", ".join(title for title, _, _ in rows))}">{"".join(parts)}</svg>'
+        f'aria-label="timeline of {escape(said)}">{"".join(parts)}</svg>'
     )
 
 

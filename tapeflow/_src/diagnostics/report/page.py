@@ -63,7 +63,10 @@ def _page(report: Report, findings: int, variables: int, lines: int) -> str:
     ]
     shown = [section for section in sections if section[2]]
     links = "".join(f'<a href="#{key}">{title}</a>' for key, title, _ in shown)
-    body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for key, title, content in shown)
+    body = "".join(
+        f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>{content}</section>'
+        for key, title, content in shown
+    )
     program = escape(os.path.basename(str(report.get("program", ""))))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tapeflow doctor: {program}</title>'
@@ -131,7 +134,7 @@ def _finding(item: Mapping[str, Any], sources: Mapping[str, str]) -> str:
         f'<h3><span class="badge">{escape(str(item.get("severity")))}</span> {escape(str(item.get("message")))}</h3>'
         f'<p class="place">{escape(_place(item))} <code>{escape(str(item.get("kind")))}</code></p>'
         f"{_snippet(item, sources)}<dl>{facts}</dl>"
-        f"{f'<h4>What to do</h4><pre class=remedy>{_diff(str(remedy))}</pre>' if remedy else ''}</article>"
+        f"{f'<h4>What to do</h4><pre class=remedy tabindex=0>{_diff(str(remedy))}</pre>' if remedy else ''}</article>"
     )
 
 
@@ -168,10 +171,12 @@ def _snippet(item: Mapping[str, Any], sources: Mapping[str, str]) -> str:
     lines = text.splitlines()
     first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
     rows = [
-        f'<span class="{"guilty" if number == line else "near"}"><b>{number:>4}</b> {escape(lines[number - 1])}</span>'
+        f'<span class="{"guilty" if number == line else "near"}"><b>{number:>4}</b> {escape(lines[number - 1])}'
+        f"{_unseen(' (the line of this finding)') if number == line else ''}</span>"
         for number in range(first, last + 1)
     ]
-    return f'<pre class="source">{"".join(rows)}</pre>'
+    where = escape(f"Lines {first} to {last} of {short_file(str(item.get('file')))}")
+    return f'<pre class="source" tabindex="0" role="region" aria-label="{where}">{"".join(rows)}</pre>'
 
 
 def _variables(report: Report) -> str:
@@ -192,19 +197,38 @@ def _variables(report: Report) -> str:
             (_sort_key(last), number_text(last)),
             (
                 _sort_key(ratio),
-                f'<span class="light {escape(status)}" title="{escape(status)}"></span>{number_text(ratio)}',
+                f'<span class="light {escape(status)}" title="{escape(status)}"></span>'
+                f"{_unseen(f'{status}: ')}{number_text(ratio)}",
             ),
             (_sort_key(zeros), "-" if zeros is None else f"{100 * zeros:.0f} %"),
             ("", _cause(item.get("cause"))),
         ]
-        columns = "".join(f'<td data-key="{escape(key)}">{text}</td>' for key, text in cells)
-        rows.append(f'<tr class="{escape(status)}">{columns}</tr>')
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+        rows.append(f'<tr class="{escape(status)}">{_row(cells)}</tr>')
     return (
-        '<p class="tools"><label>Filter <input type="search" data-filter="variables-table"></label></p>'
-        f'<div class="wide"><table id="variables-table" class="sortable"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        '<p class="tools"><label>Filter <input type="search" id="variables-filter" '
+        'data-filter="variables-table"></label> <output for="variables-filter"></output></p>'
+        + _table("Variables", heads, rows, ' id="variables-table" class="sortable"')
     )
+
+
+def _row(cells: Sequence[tuple[str, str]]) -> str:
+    """Cells by the keys that sort them and their HTML; the first one names the row."""
+    tags = ["th scope=row", *["td"] * (len(cells) - 1)]
+    return "".join(f'<{tag} data-key="{escape(key)}">{text}</{tag[:2]}>' for tag, (key, text) in zip(tags, cells))
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[str], attributes: str = "", classes: str = "") -> str:
+    """A table with a title for screen readers; where it is wider than the page the keyboard can scroll it."""
+    head = "".join(f'<th scope="col"{classes if name in _FIGURES else ""}>{name}</th>' for name in heads)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(title)}"><table{attributes}>'
+        f"<caption>{_unseen(title)}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _unseen(text: str) -> str:
+    """Text for screen readers, where sight tells it by colour or place."""
+    return f'<span class="unseen">{escape(text)}</span>'
 
 
 def _cause(finding: Any) -> str:
@@ -213,7 +237,7 @@ def _cause(finding: Any) -> str:
 
 
 def _sort_key(value: Any) -> str:
-    return "" if value is None else repr(float(value))
+    return "-Infinity" if value is None else repr(float(value))
 
 
 def _program(report: Report, most: int) -> str:
@@ -234,7 +258,8 @@ def _listing(file: str, lines: list[str], facts: Mapping[Any, Any], marks: Mappi
         row, found = facts.get((file, number), {}), marks.get((file, number), ())
         links = "".join(
             f'<a class="mark {escape(str(f.get("severity")))}" href="#{escape(str(f.get("id")))}" '
-            f'title="{escape(str(f.get("message")))}">●</a>'
+            f'title="{escape(str(f.get("message")))}" '
+            f'aria-label="{escape(str(f.get("severity")))}: {escape(str(f.get("message")))}">●</a>'
             for f in found
         )
         cells = (
@@ -254,12 +279,8 @@ def _listing(file: str, lines: list[str], facts: Mapping[Any, Any], marks: Mappi
         )
     # The figures come before the text, whose lines may be wider than the page.
     heads = ("Marks", "Line", *_FIGURES, "Program")
-    head = "".join(f'<th scope="col"{" class=figure" if name in _FIGURES else ""}>{name}</th>' for name in heads)
-    return (
-        f"<h3>{escape(short_file(file))}</h3>"
-        f'<div class="wide"><table class="listing"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    name = short_file(file)
+    return f"<h3>{escape(name)}</h3>{_table(f'Program {name}', heads, rows, ' class=listing', ' class=figure')}"
 
 
 def _timeline(report: Report) -> str:
@@ -313,10 +334,9 @@ def _cost(report: Report) -> str:
             (_sort_key(item.get("forward_seconds")), seconds_text(item.get("forward_seconds"))),
             (_sort_key(item.get("backward_seconds")), seconds_text(item.get("backward_seconds"))),
         ]
-        rows.append("<tr>" + "".join(f'<td data-key="{escape(key)}">{text}</td>' for key, text in cells) + "</tr>")
-    head = "".join(f'<th scope="col">{n}</th>' for n in ("Operation", "Calls", "Forward, a step", "Backward, a step"))
-    body = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    table = f'<div class="wide"><table class="sortable">{body}</table></div>'
+        rows.append(f"<tr>{_row(cells)}</tr>")
+    heads = ("Operation", "Calls", "Forward, a step", "Backward, a step")
+    table = _table("Time by operation", heads, rows, ' class="sortable"')
     traces = "".join(
         f"<li>{escape(_place(row))}, call {row.get('call')}: {escape(str(row.get('function')))}: "
         f"{escape(str(row.get('why')))}</li>"
@@ -358,10 +378,10 @@ def _tape(report: Report) -> str:
 
 
 def _checks(report: Report) -> str:
-    cells = [[str(check.get(key) or "") for key in ("name", "result", "detail")] for check in report.get("checks", ())]
-    rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells]
-    head = "<thead><tr><th scope=col>Check</th><th scope=col>Result</th><th scope=col>Detail</th></tr></thead>"
-    return f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>' if rows else ""
+    keys = ("name", "result", "detail")
+    cells = [[("", escape(str(check.get(key) or ""))) for key in keys] for check in report.get("checks", ())]
+    rows = [f"<tr>{_row(row)}</tr>" for row in cells]
+    return _table("Checks", ("Check", "Result", "Detail"), rows) if rows else ""
 
 
 def _environment(report: Report) -> str:
