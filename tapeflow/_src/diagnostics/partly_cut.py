@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tapeflow._src.diagnostics.flow import Edge, Flow, has_gradient, known
+from tapeflow._src import primitives
+from tapeflow._src.diagnostics.flow import Edge, Flow, Step, has_gradient, known
 
 _ROUNDING = {"round", "rint", "floordiv", "floor_div", "cast"}
 
+_ARITHMETIC = {
+    "add", "add_n", "add_v2", "subtract", "sub", "multiply", "mul", "square", "pow", "abs", "negative", "neg", "matmul",
+    "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "cumsum", "maximum", "minimum", "clip_by_value",
+    "floordiv", "floor_div", "mod", "floormod", "squared_difference", "tensordot", "einsum",
+}  # fmt: skip
 _CUTS = {"numpy", "number", "assign", "paused", "operation", "dtype"}
 
 
@@ -143,14 +149,28 @@ def _is_gate(flow: Flow, edge: Edge) -> bool:
 
 
 def _comes_back(flow: Flow, edge: Edge) -> bool:
-    """Whether what was cast to integers is cast to a float again, so that it takes part as a number."""
+    """Whether what was cast to integers, or what integers are computed of it, is cast to a float again, so that it
+    takes part as a number.
+    """
     if not flow.dtype.get(edge.output, "").startswith(("int", "uint")):
         return False
-    for following in flow.edges.get(edge.output, ()):
-        made = flow.dtype.get(following.output, "float32")
-        if following.step.short_name == "cast" and has_gradient(made):
-            return True
+    seen, front = {edge.output}, [edge.output]
+    while front and len(seen) < 100:
+        value = front.pop()
+        for following in flow.edges.get(value, ()):
+            step = following.step
+            if step.short_name == "cast" and has_gradient(flow.dtype.get(following.output, "float32")):
+                return True
+            if following.output not in seen and _computes(step):
+                seen.add(following.output)
+                front.append(following.output)
     return False
+
+
+def _computes(step: Step) -> bool:
+    """Whether a result of integers moves with them as a number does: not a position, a size or a comparison."""
+    moves = primitives.moves_elements(step.operation or "") and step.short_name not in primitives.indexing_functions
+    return moves or step.short_name in _ARITHMETIC
 
 
 def describe(cut: Cut) -> tuple[str, str]:

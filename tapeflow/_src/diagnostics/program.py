@@ -76,12 +76,12 @@ class Frames(list[FrameType]):
         return self._tensors
 
     def owners(self) -> list[_Held]:
-        """Layers, models and modules in sight, by their own names."""
+        """Layers, models and modules in sight, by their own names or as attributes of what has one."""
         if self._owners is None:
             kinds = {type(row[0]) for row in self.held()}
             kinds = {kind for kind in kinds if hasattr(kind, "trainable_variables") and not issubclass(kind, type)}
-            own = [row for row in self.held() if type(row[0]) in kinds and row[3] is row[4] is None]
-            self._owners = [row for row in own if row[1] in self[:5]]
+            own = [row for row in self.held() if type(row[0]) in kinds and row[4] is None and row[1] in self[:5]]
+            self._owners = sorted(own, key=lambda row: row[3] is not None)
         return self._owners
 
 

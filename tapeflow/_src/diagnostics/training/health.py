@@ -42,6 +42,8 @@ class Course:
         self.changed_at: dict[int, tuple[str, int]] = {}  # by variable: the line that changed it last
         self.astray: dict[tuple[int, int], int] = {}  # steps in which one variable moved by the gradient of another
         self.is_error = False  # the target is a sum of errors
+        self.behind: set[int] = set()  # the trainable variables behind the first target, by id
+        self.asked: set[int] = set()  # those that its tape was asked for
         self.is_for_its_own_sake = False  # a derivative of a derivative, in a program without an optimizer
         self.applied_between: set[int] = set()  # those that optimizers changed between two steps of this course
         self._last_step = 0  # its number among the steps of all courses
@@ -208,7 +210,12 @@ class Course:
         return bool(up > 2 * down)
 
     def _uphill(self) -> Iterator[Finding]:
-        """An error grows because the variables are moved along its gradient."""
+        """An error grows because the variables are moved along its gradient.
+
+        Attacks do so on purpose: on what other variables predict, or by the sign of the gradient.
+        """
+        if not self.behind <= self.asked or any(v.sign_steps >= 3 for v in self.variables.values()):
+            return
         moved = [(key, v) for key, v in self.variables.items() if v.uphill + v.downhill >= 4]
         if not self.is_error or not moved or self.losses[-1] <= self.losses[0] or any(v.downhill for _, v in moved):
             return

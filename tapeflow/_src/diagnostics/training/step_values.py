@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,7 @@ class StepValues:
     def __init__(self, applied: AppliedGradients, layers: KerasLayers, full: bool) -> None:
         self._applied, self._layers, self._full = applied, layers, full
         self.courses: dict[tuple[str, int], Course] = {}
+        self._last_asked: tuple[Any, set[int]] = (lambda: None, set())  # the last tape, and what it was asked for
         self.steps: list[dict[str, Any]] = []
 
     def see(
@@ -77,7 +79,12 @@ class StepValues:
             return
         course = self.courses.get(place) or self.courses.setdefault(place, Course(place))
         if flow is not None and not course.losses:
-            course.is_error = is_error(flow, tape._index_of(next(t for t in targets if t is not None)))
+            goal = tape._index_of(next(t for t in targets if t is not None))
+            course.is_error = is_error(flow, goal)
+            above = set() if goal is None else flow.ancestors(known(goal))
+            course.behind = {id(v) for v in tape.watched_variables() if known(tape._index_of(v)) in above}
+            course.asked = self._asked_of(tape)
+        self._asked_of(tape).update(map(id, variables))
         course.add_loss(float(values[0]))
         course.see_applied(self._applied.steps, self._applied.applied_step)
         self._applied.see_step(place, pairs, variables)
@@ -90,6 +97,12 @@ class StepValues:
             if flow is not None and not course.saturating:
                 course.saturating = _saturating(tape, flow, lines)
             _look_at_activations(tape, course)
+
+    def _asked_of(self, tape: Any) -> set[int]:
+        """The variables, by id, that a tape was asked for in any of its calls."""
+        if self._last_asked[0]() is not tape:
+            self._last_asked = weakref.ref(tape), set()
+        return self._last_asked[1]
 
     def see_run(self, step: GraphStep, loss: float, rows: list[Row], seconds: float) -> None:
         """One run of a session that computed gradients: the loss, and gradients and values from before the run."""

@@ -37,6 +37,7 @@ class VariableHealth:
         self._last_gradient: np.ndarray[Any, Any] | None = None
         self._last_value: np.ndarray[Any, Any] | None = None
         self.uphill = self.downhill = 0  # steps along the gradient, and against it
+        self.sign_steps = 0  # those along the gradient by the same amount in most elements: by its sign
         self.overshoots = 0  # steps after which the loss grows along their direction: they went past its minimum
         self.summed_steps, self.square_sum = 0, 0.0  # the first steps, and the sum of their squared gradients
         self._gradient_sum: np.ndarray[Any, Any] | None = None
@@ -117,6 +118,7 @@ class VariableHealth:
             if looked_at and moved > 0 and self._last_gradient is not None:
                 along = dot(step, self._last_gradient)
                 self.uphill += along > 0
+                self.sign_steps += along > 0 and _is_of_one_size(step) and not _is_of_one_size(self._last_gradient)
                 self.downhill += along < 0
                 self.overshoots += dot(step, g) > 0
                 self._compare_with_sum(step, moved)
@@ -166,6 +168,12 @@ class VariableHealth:
             "zeros": self.zeros,
             "dead_units": dead,
         }
+
+
+def _is_of_one_size(step: np.ndarray[Any, Any]) -> bool:
+    """Whether most elements have the same absolute value."""
+    sizes = np.abs(step)
+    return step.size >= 4 and float(np.mean(np.isclose(sizes, np.median(sizes), rtol=1e-2))) > 0.6
 
 
 def _usual_norm(shape: tuple[int, ...]) -> float:
