@@ -60,6 +60,11 @@ struct FunctionObject {
 FunctionObject* object(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
 
 bool run_eagerly = false;
+// A doctor runs most calls as graphs, and some eagerly: how many are left until the next eager one; 0: it does not.
+long calls_until_eager = 0;
+// The calls that ran eagerly, without those inside of others.
+long eager_calls = 0;
+int eager_depth = 0;
 
 // ---- patterns
 
@@ -312,10 +317,19 @@ PyObject* call_python(PyObject* self, PyObject* args, PyObject* kwargs) {
   return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
 }
 
+PyObject* call_eagerly(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (!eager_depth) ++eager_calls;
+  ++eager_depth;
+  PyObject* result = call_python(self, args, kwargs);
+  --eager_depth;
+  return result;
+}
+
 PyObject* function_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   FunctionObject* o = object(self);
-  if (!o->calls || run_eagerly || thread_state().stage || thread_locals.place.among_several)
-    return call_python(self, args, kwargs);
+  if (calls_until_eager && !thread_state().stage && !--calls_until_eager) run_eagerly = true;
+  if (run_eagerly) return call_eagerly(self, args, kwargs);
+  if (!o->calls || thread_state().stage || thread_locals.place.among_several) return call_python(self, args, kwargs);
   return guarded([&]() -> PyObject* {
     Inputs in;
     const CachedCall* cached = find_cached(calls_in(o->calls), args, kwargs, in);
@@ -426,8 +440,17 @@ PyObject* set_run_eagerly(PyObject*, PyObject* on) {
   int yes = PyObject_IsTrue(on);
   if (yes < 0) return nullptr;
   run_eagerly = yes;
+  calls_until_eager = 0;
   Py_RETURN_NONE;
 }
+PyObject* run_as_graphs(PyObject*, PyObject* calls) {
+  long count = PyLong_AsLong(calls);
+  if (count == -1 && PyErr_Occurred()) return nullptr;
+  run_eagerly = false;
+  calls_until_eager = count + 1;
+  Py_RETURN_NONE;
+}
+PyObject* eager_function_calls(PyObject*, PyObject*) { return PyLong_FromLong(eager_calls); }
 PyObject* get_run_eagerly(PyObject*, PyObject*) { return PyBool_FromLong(run_eagerly); }
 
 PyMethodDef methods[] = {{"_share", share, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
@@ -472,6 +495,8 @@ PyType_Spec counter_spec = {"tapeflow._src._core.CallCounter", sizeof(CounterObj
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, counter_slots};
 PyMethodDef functions[] = {
     {"set_run_eagerly", set_run_eagerly, METH_O, "Whether traced functions are called as Python functions."},
+    {"run_as_graphs", run_as_graphs, METH_O, "Lets so many calls of functions run as graphs, and the next eagerly."},
+    {"eager_function_calls", eager_function_calls, METH_NOARGS, "How many calls of functions ran eagerly."},
     {"get_run_eagerly", get_run_eagerly, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -20,6 +20,7 @@ from tapeflow._src.diagnostics.custom_rule import check_rule
 from tapeflow._src.diagnostics.cut_findings import CutFindings
 from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, Findings, is_silenced
 from tapeflow._src.diagnostics.flow import Flow, known
+from tapeflow._src.diagnostics.graph_stretches import NON_FINITE, GraphStretches
 from tapeflow._src.diagnostics.graph_tape import GraphTape
 from tapeflow._src.diagnostics.html.findings import doctor as doctor_html
 from tapeflow._src.diagnostics.nan_findings import NanFindings
@@ -113,6 +114,8 @@ class Doctor:
         self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
         self._copy: tuple[Any, Probe] | None = None  # in a copy that a probe made
         self._probed: dict[tuple[str, int], list[Probe]] = {}  # by the line that opens the tape
+        self._stretches = GraphStretches()
+        self._nans.ask_copy = self._stretches.ask
         self._watching = False
         self._asked = True  # whether the last tape was asked for a gradient
         self._had_inner = False  # whether another tape recorded that
@@ -172,6 +175,7 @@ class Doctor:
         self._watching = False
         if not self._asked:
             self._guard(self._nans.see_unfinished_step, isinstance(self._error, Exception))
+        self._guard(lambda: self._add(self._stretches.finish()))
         _core.set_tape_observers(None, None)
         observers.custom_gradient = observers.graph_gradients = observers.function_call = observers.jacobians = None
         observers.apply_gradients = observers.session_run = observers.unseen = observers.iterator = None
@@ -216,6 +220,8 @@ class Doctor:
         return int(min(_MOST_UNSEEN, self._tapes * wait / elapsed))
 
     def _see_tape(self, tape: Any) -> None:
+        if self._full and self._stretches.has_woken():
+            self._nans.origins.start()
         if not self._full:  # a tape that nobody asks about is used up as it would be
             self._tapes += 1
             watched = self._calls < _ANALYSED_CALLS or self._has_time()
@@ -270,6 +276,10 @@ class Doctor:
             if not tape._persistent or probe.calls >= _ANALYSED_CALLS:
                 probe.end()
         self._calls += 1
+        poisoned = any(f.kind in NON_FINITE for f in self._found)
+        outermost = self._full and not _core.is_tracing() and not _core.is_recording()
+        if outermost and self._stretches.see_step(self._calls, not poisoned):
+            self._nans.origins.stop()
         if self._limit is not None and self._calls >= self._limit:
             self.stop()
 
@@ -358,7 +368,7 @@ class Doctor:
     ) -> None:  # fmt: skip
         tensors = [t for t in targets if t is not None and _core.is_tensor(t)]
         values = [np.asarray(t.numpy(), np.float64) for t in tensors if t.dtype.is_floating]
-        suspicious = not self._full or self._nans.origins.seen_in_step > 0
+        suspicious = not self._full or self._nans.origins.seen_in_step > 0 or self._stretches.were_unseen()
         self._nans.step, self._nans.place = self._calls, place
         finite = not suspicious or not self._nans.see_step(tape, tensors, values, sources, gradients)
         if not suspicious:
@@ -425,6 +435,7 @@ class Doctor:
     def _add(self, finding: Finding | None) -> None:
         if finding is None or (finding.file and is_library(finding.file) and finding.kind != "none-gradient"):
             return
+        self._stretches.tell(finding)
         same = (finding.kind, finding.file, finding.line)
         if all((f.kind, f.file, f.line) != same for f in self._found):
             self._found.append(finding)

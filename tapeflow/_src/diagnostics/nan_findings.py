@@ -23,6 +23,7 @@ class NanFindings:
     def __init__(self, report: Callable[[Finding | None], None], found: Callable[[], list[Finding]]) -> None:
         self._report, self._found = report, found
         self.origins = NanOrigins()
+        self.ask_copy: Callable[[], Finding | None] = lambda: None  # which ran through what graphs computed unseen
         self.step = 0
         self.place: tuple[str, int] | None = None  # the line that asks for the gradient
         self._last_finite: dict[tuple[str, int] | None, int] = {}  # by that line: the last step without such values
@@ -44,6 +45,9 @@ class NanFindings:
             if self.origins.stopped_in_step is not None:
                 self._add_origin(self.origins.stopped_in_step, _STOPPED)
             return False
+        if (unseen := self.ask_copy()) is not None:
+            self._report(unseen)
+            return True
         origin, reached = self.origins.of(bad[0]), "the target" if named is None else "a gradient"
         if origin is not None and origin.kind == "data":
             held = [*tape.watched_variables(), *(variable_behind(s) for s in sources)]
