@@ -61,7 +61,7 @@ class CutFindings:
         return measured[id(variable)]
 
     def _add(self, cut: Cut, sources: list[Any], measured: int, share: float | None) -> None:
-        if share == 0.0 and cut.cause not in ("integer", "bool"):
+        if share == 0.0 and cut.cause not in ("integer", "index", "bool"):
             self._checks.append({"name": f"{cut.file}:{cut.line}", "result": "agrees", "detail": "no path is lost"})
             return
         unmeasured = share is None and not cut.certain

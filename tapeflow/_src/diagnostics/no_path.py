@@ -17,6 +17,8 @@ from tapeflow._src.diagnostics.program import (
     is_direct,
     named_tensors,
     names_of,
+    overwritten_at,
+    twins_of,
     uses_name,
 )
 from tapeflow._src.diagnostics.question import Question
@@ -162,6 +164,8 @@ def _no_path(question: Question) -> Explanation:
             return question.untracked_variable(
                 question.flow.first_use.get(known(question.start)) if question.start else None
             )
+        if (twin := _used_twin(question)) is not None:
+            return twin
         return Explanation(
             "variable not used",
             f"{question.name_text()} was not read while the tape was recording",
@@ -187,6 +191,25 @@ def _no_path(question: Question) -> Explanation:
         *place,
         depends_on=question.ancestors_by_name(),
     )
+
+
+def _used_twin(question: Question) -> Explanation | None:
+    """The target uses another model of the same form, such as a target network, in the place of the source's."""
+    behind = set() if question.goal is None else question.flow.ancestors(known(question.goal))
+    for named, variables in twins_of(question.source, question.frames):
+        indices = [known(i) for v in variables if (i := question.tape._index_of(v)) is not None]
+        used = [question.flow.first_use[i] for i in indices if i in behind and i in question.flow.first_use]
+        if used:
+            return Explanation(
+                "variable not used",
+                f"{question.name_text()} was not read while the tape was recording: "
+                f"the target is computed with `{named.name}`, which has variables of the same shapes",
+                "Compute it with the model whose variables are asked for, or ask for those of the other one.",
+                None,
+                *min(used, key=lambda step: step.order).place,
+                depends_on=question.ancestors_by_name(),
+            )
+    return None
 
 
 def _constant_derivative(question: Question) -> Explanation | None:
@@ -229,7 +252,9 @@ def _nearest(question: Question) -> tuple[str, tuple[str | None, int | None]]:
         bound = question.bound(names_of(question.target, question.frames), question.target_place())
         return "nothing that was recorded does", bound
     file, line = last.place
-    return f"the last value that does is the result of {last.short_name} at {place_text(file, line)}", (file, line)
+    said = f"the last value that does is the result of {last.short_name} at {place_text(file, line)}"
+    again = overwritten_at(file, line)
+    return (said, (file, line)) if again is None else (f"{said}, whose name gets another value here", (file, again))
 
 
 def _copied(question: Question) -> Explanation | None:

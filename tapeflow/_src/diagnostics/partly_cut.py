@@ -20,7 +20,7 @@ _CUTS = {"numpy", "number", "assign", "paused", "operation", "dtype"}
 class Cut(NamedTuple):
     """A break on one path, while another path from the source to the target is whole."""
 
-    cause: str  # "numpy", "stop_gradient", "integer", "bool", "assign", "stop_recording"
+    cause: str  # "numpy", "stop_gradient", "integer", "index", "bool", "assign", "stop_recording"
     operation: str
     file: str
     line: int
@@ -64,7 +64,7 @@ class CutSearch:
             if edge.breaks == "assign" and not _is_read_after(flow, edge, self._open):
                 continue
             cut = _cut(flow, edge)
-            if cut is not None:
+            if cut is not None and not (cut.cause == "index" and self._through):
                 found.setdefault((cut.cause, cut.file, cut.line), cut)
         return list(found.values())
 
@@ -133,9 +133,19 @@ def _cut(flow: Flow, edge: Edge) -> Cut | None:
             if name == "cast" and not _comes_back(flow, edge):
                 return None
             return Cut("integer", name, file, line, True, False)
+        case "operation" | "dtype" if name in ("argmin", "argmax", "arg_min", "arg_max") and _picks_rows(flow, edge):
+            return Cut("index", name, file, line, True, True)
         case "operation" | "dtype" if flow.dtype.get(edge.output) == "bool" and _is_gate(flow, edge):
             return Cut("bool", name, file, line, True, True)
     return None
+
+
+def _picks_rows(flow: Flow, edge: Edge) -> bool:
+    """Whether positions choose rows of a variable, such as a codebook: the choice goes on as values."""
+    uses = (e.step for e in flow.edges.get(edge.output, ()) if e.step.short_name in ("gather", "embedding_lookup"))
+    rows = [v for use in uses for v in use.inputs if v != edge.output]
+    read = [m.inputs[0] for v in rows if (m := flow.maker.get(v)) is not None and m.short_name in ("identity", "cast")]
+    return any(v not in flow.maker and v not in flow.leaves for v in rows + read)
 
 
 def _is_gate(flow: Flow, edge: Edge) -> bool:
@@ -183,6 +193,9 @@ def describe(cut: Cut) -> tuple[str, str]:
     if cut.cause == "integer":
         text = "becomes integers, which have no gradient"
         return text, "Stay with floating point, or use a straight-through gradient (tf.grad_pass_through)."
+    if cut.cause == "index":
+        text = "becomes positions that choose rows of a variable, and positions have no gradient"
+        return text, "If the choice shall train what it was made of: z + tf.stop_gradient(chosen - z)."
     if cut.cause == "bool":
         text = "becomes booleans, a step whose derivative is zero"
         return text, "Use the value itself, or a straight-through gradient: soft + tf.stop_gradient(hard - soft)."

@@ -165,6 +165,20 @@ def owners_of(variable: Any, frames: Frames) -> list[Named]:
     return [_named(owner) for owner, _ in _holders(variable, frames)]
 
 
+def twins_of(variable: Any, frames: Frames) -> Iterator[tuple[Named, list[Any]]]:
+    """Other models in sight that have variables of the same shapes as one that holds a variable: their variables."""
+    own = [(row, _forms(row[0])) for row, _ in _holders(variable, frames)]
+    own = [(row, forms) for row, forms in own if len(forms) > 1]
+    mine = {id(row[0]) for row, _ in own}
+    for other in frames.owners() if own else ():
+        if id(other[0]) not in mine and any(_forms(other[0]) == forms for _, forms in own):
+            yield _named(other), [getattr(v, "handle", v) for v in list(other[0].variables)[:1000]]
+
+
+def _forms(model: Any) -> list[Any]:
+    return [tuple(v.shape) for v in list(getattr(model, "variables", ()))[:1000]]
+
+
 def held_as(variable: Any, frames: Frames) -> Any:
     """The object by which a layer or model in sight holds a variable, as Keras's own; else the variable itself."""
     return next((held for _, held in _holders(variable, frames)), variable)
@@ -378,6 +392,23 @@ def relation(read: tuple[str, int], made: tuple[str, int]) -> str:
     if not bound.isdisjoint(origins):
         return "bound"
     return "none" if bound and first.scope == second.scope and used.isdisjoint(origins) else "possible"
+
+
+def overwritten_at(file: str, line: int) -> int | None:
+    """Where the name that a statement binds is bound again, before anything of the same function used it."""
+    program = _read(file)
+    first = next((b for b in program.bindings if b.line <= line <= b.end_line and len(b.names) == 1), None)
+    if first is None or any("." in name for name in first.names):
+        return None
+    later = (b for b in program.bindings if b.scope == first.scope and b.line > line and first.names & b.names)
+    again = min(later, key=lambda b: b.line, default=None)
+    if again is None or first.names & again.uses:
+        return None
+    texts = linecache.getlines(file)[first.end_line : again.line]
+    if any(text.lstrip().startswith(("else", "elif", "except", "case")) for text in texts):
+        return None  # not one after the other
+    between = (s for s in program.statements if first.end_line < s.lines[0] and s.lines[1] < again.line)
+    return again.line if all(first.names.isdisjoint(s.used) for s in between) else None
 
 
 def _values(file: str, names: Iterable[str]) -> frozenset[str]:

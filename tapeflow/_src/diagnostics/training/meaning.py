@@ -272,6 +272,7 @@ def _softmax_axis(flow: Flow, step: Step, lines: LayerLines, examples: int | Non
         and rows not in (0, 1)  # or it is not known
         and (
             _reaches(flow, step, _LOG_LOSSES)
+            or (before is not None and _goes_around(flow, before))
             or (rows and rows == examples and classes != rows and _is_kept(flow, step, rows, classes))
         )
     ):
@@ -335,6 +336,11 @@ def _is_over_columns(flow: Flow, step: Step) -> bool:
     (rows, classes), sums = step.input_shapes
     by_column = sums is not None and tuple(sums) in ((classes,), (1, classes)) and rows != classes
     return by_column and min(rows, classes) > 1 and _reaches(flow, step, _LOG_LOSSES)
+
+
+def _goes_around(flow: Flow, turned: Step) -> bool:
+    """Whether a loss takes the logits from before a softmax, as Keras's do."""
+    return any(e.step.short_name in _LOGIT_LOSSES for e in flow.edges.get(turned.inputs[0], ()))
 
 
 def _transposed_back(flow: Flow, step: Step) -> Step:

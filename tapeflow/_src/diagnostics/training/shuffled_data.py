@@ -21,6 +21,9 @@ _CONVERSIONS = {
     "to_categorical", "Variable", "expand_dims",
 }  # fmt: skip
 _NO_DATA = re.compile(r"ind|idx|perm|order|rng|seed|pair|both|keys|files|paths|indices", re.IGNORECASE)
+_WRITTEN_LABELS = re.compile(
+    r"(^|[^a-zA-Z])(d?[yYt]s?|[yYt]_\w+|\w+_[yYt])([^a-zA-Z]|$)|label|target|class|answer|output|truth", re.I
+)
 _LABELS = {
     "x": ["y", "t"], "X": ["Y", "y"], "features": ["labels", "targets"], "images": ["labels", "targets"],
     "inputs": ["targets", "labels", "outputs"], "data": ["labels", "targets", "target"],
@@ -300,19 +303,21 @@ def _label_names(name: str) -> Iterator[str]:
 
 def _zipped(tree: ast.AST, file: str, pair: list[ast.expr]) -> Iterator[Finding]:
     """Two datasets that are shuffled before they are zipped, one alone or each by itself."""
-    shuffles = []
+    shuffles, texts = [], []
     for part in pair:
         values: list[ast.expr] = [part] if isinstance(part, ast.Call) else []
         if isinstance(part, ast.Name):
             bound = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
             values = [b.value for b in bound if any(isinstance(t, ast.Name) and t.id == part.id for t in b.targets)]
         calls = [n for value in values for n in ast.walk(value) if isinstance(n, ast.Call)]
-        if any(_called(c) == "from_tensor_slices" and c.args and isinstance(c.args[0], ast.Tuple) for c in calls):
+        slices = [c.args[0] for c in calls if _called(c) == "from_tensor_slices" and c.args]
+        if any(isinstance(data, ast.Tuple | ast.Dict) for data in slices):
             return  # examples that have their labels with them
+        texts.append(" ".join([ast.unparse(part), *map(ast.unparse, slices)]))
         shuffles.append([c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"])
     seeds = [[_token(c) for c in calls] for calls in shuffles]
-    if seeds[0] == seeds[1]:
-        return
+    if seeds[0] == seeds[1] or not _WRITTEN_LABELS.search(texts[1]):
+        return  # together, or two sets of examples that are no pairs, such as of two domains
     for part, calls in zip(pair, shuffles):
         if calls:
             yield Finding(
