@@ -22,7 +22,7 @@ _WATCHED = 10  # steps between two stretches
 _SLOWEST = 3e-3  # seconds of an eager call: for slower ones watching is cheap enough
 _TIMED = 50  # calls of the first stretch that is timed
 _LONGEST = 5000
-_SHARE = 0.5  # of the time of graphs, that watched steps may take in addition
+_SHARE = 0.4  # of the time of graphs, that watched steps may take in addition
 _PATIENCE = 5  # seconds for the search of an origin
 NON_FINITE = ("nan", "infinity", "bad-data")
 
@@ -35,17 +35,19 @@ class GraphStretches:
         self._replay: Replay | None = None  # from the beginning of a stretch, until one finite step after it
         self._steps = 0
         self._graph_seconds: float | None = None  # of one call
+        self._copy_seconds = 0.0  # that the last copy took to make
         self._traced = False
         self._calls = 0  # of the stretch
-        self._began, self._eager_before = time.perf_counter(), 0
+        self._began, self._eager_before = time.process_time(), 0
 
     def has_woken(self) -> bool:
         """Whether a stretch just ended: functions run eagerly again."""
         if not self.asleep or not _core.get_run_eagerly():
             return False
-        now = time.perf_counter()
+        now = time.process_time()
         if self._traced:
-            self._graph_seconds = (now - self._began) / self._calls
+            taken = (now - self._began) / self._calls
+            self._graph_seconds = min(taken, self._graph_seconds or taken)
         self.asleep, self._traced, self._steps = False, True, 0
         self._began, self._eager_before = now, _core.eager_function_calls()
         return True
@@ -69,8 +71,8 @@ class GraphStretches:
                 self._begin_watching()
             return False
         eager = _core.eager_function_calls() - self._eager_before
-        seconds = time.perf_counter() - self._began
-        calls = self._length(seconds, eager)
+        seconds = time.process_time() - self._began
+        calls = self._length(seconds + self._copy_seconds, eager)
         if not calls or not _core.get_run_eagerly() or (needs_origins and not Probe.possible()):
             self._begin_watching()
             return False
@@ -80,13 +82,14 @@ class GraphStretches:
             self._replay.start()
             if self._replay.is_copy:
                 return False
-        self.asleep = True
-        self._began = time.perf_counter()
+        self.asleep, before = True, self._began + seconds
+        self._began = time.process_time()
+        self._copy_seconds = self._began - before
         _core.run_as_graphs(calls)
         return True
 
     def _begin_watching(self) -> None:
-        self._steps, self._began, self._eager_before = 0, time.perf_counter(), _core.eager_function_calls()
+        self._steps, self._began, self._eager_before = 0, time.process_time(), _core.eager_function_calls()
 
     def _length(self, seconds: float, eager: int) -> int:
         """The calls of the next stretch, after so many eager ones in so many seconds; 0 for none."""
