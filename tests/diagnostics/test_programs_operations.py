@@ -494,8 +494,8 @@ def one_of_two_heads():
 def overwritten_result():
     x, w = tf.Variable(2.0), tf.Variable(3.0)
     with tf.GradientTape() as tape:
-        loss = tf.exp(x)  # <- here
-        loss = w * w
+        loss = tf.exp(x)
+        loss = w * w  # <- here
     return why(tape, loss, x)
 
 
