@@ -21,7 +21,8 @@ from tapeflow._src import _core
 
 _PATIENCE = 5.0  # seconds that one run of the step may take
 _BUDGET = 10.0  # seconds for all runs of a probe
-_ORDER, _ANSWER = "<QdQ", "<dd"  # address, step, calls of gradient to pass by; target, derivative
+# Address, step, calls of gradient to pass by, whether the direction is that of the weights; target, derivative.
+_ORDER, _ANSWER = "<QdQ?", "<dd"
 _ANSWERED = 17  # exit code of a copy that sent its answer
 # Packages of notebooks and debuggers, whose threads wait for messages that a copy does not get.
 _IDLE = {"ipykernel", "IPython", "zmq", "tornado", "debugpy", "_pydevd_bundle"}
@@ -41,6 +42,8 @@ class Probe:
         self.is_sure = True  # whether everything that was asked for could be measured
         self._server, self._orders, self._results = 0, -1, -1
         self._moved: Any = None
+        self._way: Any = None  # the direction, in a copy
+        self._along_weights = False
         self._accumulator: Any = None  # in a copy that runs in forward mode
         self._spent = 0.0
 
@@ -86,7 +89,7 @@ class Probe:
             if os.waitstatus_to_exitcode(status) != _ANSWERED:
                 os.write(results, struct.pack(_ANSWER, np.nan, np.nan))
 
-    def _begin_run(self, address: int, step: float, calls: int) -> None:
+    def _begin_run(self, address: int, step: float, calls: int, along_weights: bool) -> None:
         signal.alarm(int(_PATIENCE))
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
@@ -95,13 +98,14 @@ class Probe:
         self._moved, self.calls = ctypes.cast(address, ctypes.py_object).value, calls  # copies have the same addresses
         if not isinstance(self._moved, _core.Variable):  # it was made after the copy
             os._exit(1)
+        self._way = direction_at(self._moved, along_weights)
         if math.isinf(step):
             package = sys.modules["tapeflow"]
-            way = np.asarray(direction(self._moved.shape), self._moved.dtype.as_numpy_dtype)
+            way = np.asarray(self._way, self._moved.dtype.as_numpy_dtype)
             self._accumulator = package.autodiff.ForwardAccumulator(self._moved, package.constant(way))
             self._accumulator.__enter__()
         elif step:
-            move = np.asarray(step * direction(self._moved.shape), self._moved.dtype.as_numpy_dtype)
+            move = np.asarray(step * self._way, self._moved.dtype.as_numpy_dtype)
             self._moved.assign_add(move)
         else:
             package = sys.modules["tapeflow"]
@@ -113,7 +117,7 @@ class Probe:
             self.calls -= 1
             return
         value = total_of(targets)
-        slope = next((along(g, self._moved) for v, g in pairs if v is self._moved and g is not None), 0.0)
+        slope = next((_along(g, self._way) for v, g in pairs if v is self._moved and g is not None), 0.0)
         if self._accumulator is not None:
             slope = total_of([self._accumulator.jvp(t) for t in targets if t is not None])
         with contextlib.suppress(OSError):
@@ -127,7 +131,7 @@ class Probe:
         start = time.perf_counter()
         answer = b""
         with contextlib.suppress(OSError):
-            os.write(self._orders, struct.pack(_ORDER, id(variable), step, self.calls))
+            os.write(self._orders, struct.pack(_ORDER, id(variable), step, self.calls, self._along_weights))
             ready, _, _ = select.select([self._results], [], [], _PATIENCE + 1)
             answer = os.read(self._results, struct.calcsize(_ANSWER)) if ready else b""
         self._spent += time.perf_counter() - start
@@ -159,31 +163,46 @@ class Probe:
         """
         if not np.isfinite(value):
             return None
+        found = self._measure(variable, gradient, value, has_stops)
+        if found is not None and found.lost_elsewhere() == 0.0:  # a penalty moves most along the weights themselves
+            self._along_weights = True
+            second = self._measure(variable, gradient, value, has_stops)
+            self._along_weights = False
+            if second is not None and second.lost_elsewhere() > 0.0:
+                return second
+        return found
+
+    def _measure(self, variable: Any, gradient: Any, value: float, has_stops: bool) -> Sensitivity | None:
         weights = np.asarray(variable.numpy(), np.float64)
         rms = max(float(np.sqrt(np.mean(weights * weights))) if weights.size else 0.0, 1e-1)
-        analytic = along(gradient, variable)
+        analytic = _along(gradient, direction_at(variable, self._along_weights))
         found = self._difference(variable, analytic, 1e-2 * rms) or self._difference(variable, analytic, 1e-3 * rms)
         if found is None:
             return None
         through = self._run(variable, 0.0) if has_stops else None
-        return Sensitivity(found[0], analytic, analytic if through is None else through[1], found[1], norm_of(gradient))
+        whole = analytic if through is None else through[1]
+        # What stop_gradient lets pass has a curvature of its own, which the differences are not corrected for.
+        return Sensitivity(
+            found[0], analytic, whole, found[1], norm_of(gradient), 0.01 if has_stops else 0.002
+        )  # fmt: skip
 
     def _difference(self, variable: Any, analytic: float, size: float) -> tuple[float, float] | None:
         """The numeric derivative and its rounding error; None if two sizes disagree, as at a jump or kink."""
-        coarse = self._slope(variable, size)
-        fine = self._slope(variable, 0.3 * size) if coarse is not None else None
+        coarse = self._slope(variable, analytic, size)
+        fine = self._slope(variable, analytic, 0.3 * size) if coarse is not None else None
         if coarse is None or fine is None:
             return None
         agrees = abs(coarse[0] - fine[0]) <= 0.2 * abs(fine[0] - analytic) + fine[1]
         return fine if agrees else None
 
-    def _slope(self, variable: Any, size: float) -> tuple[float, float] | None:
-        """A central difference and its rounding error."""
+    def _slope(self, variable: Any, analytic: float, size: float) -> tuple[float, float] | None:
+        """A central difference, less what the gradient says about its curvature, and its rounding error."""
         sides = [self._run(variable, step) for step in (size, -size)]
         if sides[0] is None or sides[1] is None:
             return None
-        (high, _), (low, _) = sides[0], sides[1]
-        return (high - low) / (2 * size), 8 * float(np.finfo(np.float32).eps) * max(abs(high), abs(low)) / size
+        (high, above), (low, below) = sides[0], sides[1]
+        bend = (above + below - 2 * analytic) / 6  # of the mean slope between the two, by Simpson's rule
+        return (high - low) / (2 * size) - bend, 8 * float(np.finfo(np.float32).eps) * max(abs(high), abs(low)) / size
 
     def end(self) -> None:
         """Lets go of the copies."""
@@ -214,6 +233,7 @@ class Sensitivity(NamedTuple):
     through: float  # as analytic, if tf.stop_gradient let gradients pass
     noise: float
     typical: float = 0.0  # the norm of the gradient: how large derivatives along directions usually are
+    smallest: float = 0.01  # share that can be told from the error of the differences
 
     def lost_at_stops(self) -> float:
         """The share that `tf.stop_gradient` takes away; 0. if it is too small to measure."""
@@ -226,7 +246,7 @@ class Sensitivity(NamedTuple):
     def _share(self, whole: float, part: float) -> float:
         lost = abs(whole - part)
         largest = max(abs(self.numeric), abs(self.analytic), self.typical)
-        return 0.0 if lost <= 0.01 * largest + self.noise else lost / (lost + abs(part))
+        return 0.0 if lost <= self.smallest * largest + self.noise else lost / (lost + abs(part))
 
 
 def total_of(targets: list[Any]) -> float:
@@ -240,12 +260,22 @@ def norm_of(gradient: Any) -> float:
 
 
 def along(gradient: Any, variable: Any) -> float:
-    """The derivative that a gradient, dense or sparse, gives along the direction."""
-    way = direction(variable.shape)
+    """The derivative that a gradient, dense or sparse, gives along the direction of random numbers."""
+    return _along(gradient, direction(variable.shape))
+
+
+def _along(gradient: Any, way: np.ndarray[Any, Any]) -> float:
     if hasattr(gradient, "indices"):
         rows = way[np.asarray(gradient.indices.numpy())]
         return float(np.sum(np.asarray(gradient.values.numpy(), np.float64) * rows))
     return float(np.sum(np.asarray(gradient.numpy(), np.float64) * way))
+
+
+def direction_at(variable: Any, along_weights: bool) -> np.ndarray[Any, Any]:
+    """A direction of mean square 1: that of the variable's own value, or of random numbers."""
+    value = np.asarray(variable.numpy(), np.float64)
+    size = math.sqrt(float(np.mean(value * value))) if along_weights and value.size else 0.0
+    return value / size if size > 0 else direction(variable.shape)
 
 
 def direction(shape: Any) -> np.ndarray[Any, Any]:

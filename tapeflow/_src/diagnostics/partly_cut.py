@@ -131,13 +131,21 @@ def _cut(flow: Flow, edge: Edge) -> Cut | None:
             return Cut("numpy", "numpy_function", file, line, True, False)
         case "operation" | "dtype" if name in _ROUNDING:
             if name == "cast" and not _comes_back(flow, edge):
-                return None
+                whole = flow.dtype.get(edge.output, "").startswith(("int", "uint"))
+                return Cut("index", name, file, line, True, True) if whole and _is_scalar_variable(flow, edge) else None
             return Cut("integer", name, file, line, True, False)
         case "operation" | "dtype" if name in ("argmin", "argmax", "arg_min", "arg_max") and _picks_rows(flow, edge):
             return Cut("index", name, file, line, True, True)
         case "operation" | "dtype" if flow.dtype.get(edge.output) == "bool" and _is_gate(flow, edge):
             return Cut("bool", name, file, line, True, True)
     return None
+
+
+def _is_scalar_variable(flow: Flow, edge: Edge) -> bool:
+    """Whether what is cast is a variable of one number, such as a delay: as a position it cannot be trained."""
+    made = flow.maker.get(edge.value)
+    read = made is not None and made.short_name == "identity" and made.inputs[0] not in flow.maker
+    return (made is None or read) and edge.value not in flow.leaves and edge.step.input_shapes[:1] == [()]
 
 
 def _picks_rows(flow: Flow, edge: Edge) -> bool:
@@ -194,8 +202,8 @@ def describe(cut: Cut) -> tuple[str, str]:
         text = "becomes integers, which have no gradient"
         return text, "Stay with floating point, or use a straight-through gradient (tf.grad_pass_through)."
     if cut.cause == "index":
-        text = "becomes positions that choose rows of a variable, and positions have no gradient"
-        return text, "If the choice shall train what it was made of: z + tf.stop_gradient(chosen - z)."
+        text = "becomes positions, which have no gradient"
+        return text, "If the choice shall train what it was made of: z + tf.stop_gradient(chosen - z), or weights."
     if cut.cause == "bool":
         text = "becomes booleans, a step whose derivative is zero"
         return text, "Use the value itself, or a straight-through gradient: soft + tf.stop_gradient(hard - soft)."

@@ -34,6 +34,7 @@ class Course:
         self.losses: list[float] = []
         self.variables: dict[int, VariableHealth] = {}
         self.saturation: dict[tuple[int, str, str, int], list[float]] = {}  # by number, name and line
+        self.gates: set[int] = set()  # numbers of those that are multiplied with something else
         self.saturating: dict[int, tuple[str, str, tuple[str, int]]] = {}  # by number: operation, activation, line
         self.learning_rate_place: tuple[str, int] | None = None
         self.learning_rate: float | None = None
@@ -506,8 +507,12 @@ class Course:
         return loss > 1e-3 and all(v.first_influence < 1e-3 * loss for v in kernels)
 
     def _saturated(self) -> Iterator[Finding]:
-        for (_, name, file, line), shares in self.saturation.items():
-            if len(shares) >= 3 and min(shares) > 0.85 and np.mean(shares) > 0.9:
+        for (number, name, file, line), shares in self.saturation.items():
+            # A gate may be open on purpose, as that of an LSTM that shall not forget, but not all of them.
+            place = (name, file, line)
+            gates = [s for (n, *other), s in self.saturation.items() if n in self.gates and tuple(other) == place]
+            beside = gates if number in self.gates else [shares]
+            if all(len(s) >= 3 and min(s) > 0.85 and np.mean(s) > 0.9 for s in beside):
                 yield Finding(
                     "saturated-units",
                     "warning",

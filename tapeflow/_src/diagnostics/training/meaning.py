@@ -255,6 +255,8 @@ def _softmax_axis(flow: Flow, step: Step, lines: LayerLines, examples: int | Non
     `examples` is the size of the batch.
     """
     shape = step.input_shapes[0] if step.input_shapes else None
+    if shape is not None and len(shape) > 2 and step.short_name == "softmax":
+        yield from _over_the_batch_of_blocks(flow, step, lines, examples)
     if shape is None or len(shape) != 2:
         return
     if step.short_name in DIVISIONS and _is_over_columns(flow, step):
@@ -284,6 +286,21 @@ def _softmax_axis(flow: Flow, step: Step, lines: LayerLines, examples: int | Non
     yield Finding(
         "softmax-axis", "severe", what, *place, evidence={"shape": list(shape)}, remedy=remedy, confidence=0.85
     )
+
+
+def _over_the_batch_of_blocks(
+    flow: Flow, step: Step, lines: LayerLines, examples: int | None
+) -> Iterator[Finding]:  # fmt: skip
+    """Weights over positions, (examples, positions, ...), that add up to 1 over the examples instead."""
+    before = flow.maker.get(step.inputs[0]) if step.inputs else None
+    given = before.input_shapes[0] if before is not None and before.short_name == "transpose" else None
+    if before is None or given is None or before.place != step.place or examples is None or given[0] != examples:
+        return
+    turned = step.input_shapes[0]
+    is_first = turned[-1] == examples and examples not in given[1:] and examples > 1
+    back = _transposed_back(flow, step)
+    if is_first and back is not step and given[1] and _is_kept(flow, back, examples, given[1]):
+        yield _over_the_batch(given, line_of(flow, back, "softmax", lines))
 
 
 def _over_the_batch(shape: Any, place: tuple[str, int]) -> Finding:

@@ -96,6 +96,7 @@ class StepValues:
         if finite and self._full:
             if flow is not None and not course.saturating:
                 course.saturating = _saturating(tape, flow, lines)
+                course.gates = _gates(tape, flow, course.saturating)
             _look_at_activations(tape, course)
 
     def _asked_of(self, tape: Any) -> set[int]:
@@ -212,6 +213,17 @@ def _saturating(tape: Any, flow: Flow, lines: LayerLines) -> dict[int, tuple[str
         number = numbers.get(step.outputs[0]) if step.outputs else None
         if name in _SATURATING and number is not None:
             found[number] = (str(step.operation), name, line_of(flow, step, name, lines))
+    return found
+
+
+def _gates(tape: Any, flow: Flow, saturating: dict[int, Any]) -> set[int]:
+    """Of some records, by number, those whose results are multiplied with another value, as gates are."""
+    found = set()
+    for number in saturating:
+        output = known(tape._records()[number][5][0])
+        uses = [e.step for e in flow.edges.get(output, ()) if e.step.short_name in ("multiply", "mul")]
+        if any(v != output and v in flow.maker and v not in flow.leaves for use in uses for v in use.inputs):
+            found.add(number)
     return found
 
 
