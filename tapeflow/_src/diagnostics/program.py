@@ -394,6 +394,29 @@ def relation(read: tuple[str, int], made: tuple[str, int]) -> str:
     return "none" if bound and first.scope == second.scope and used.isdisjoint(origins) else "possible"
 
 
+@lru_cache(maxsize=32)
+def _functions(file: str) -> list[tuple[int, int, str]]:
+    """First and last line and name of each function of a file."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return []
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [(n.lineno, n.end_lineno or n.lineno, n.name) for n in found]
+
+
+def called_after(file: str, line: int, inner: int) -> int | None:
+    """The first statement behind a line, in its scope, that calls the function around an inner line."""
+    around = [(last - first, first, last, name) for first, last, name in _functions(file) if first <= inner <= last]
+    if not around or min(around)[1] <= line <= min(around)[2]:
+        return None
+    name = min(around)[3]
+    scopes = {s.scope for s in _read(file).statements if s.scope[0] <= line <= s.scope[1]}
+    later = [s for s in _read(file).statements if s.lines[0] > line and s.scope == max(scopes, default=None)]
+    calls = (s.lines[0] for s in later if any(use.rpartition(".")[2] == name for use in s.used))
+    return min(calls, default=None)
+
+
 def overwritten_at(file: str, line: int) -> int | None:
     """Where the name that a statement binds is bound again, before anything of the same function used it."""
     program = _read(file)

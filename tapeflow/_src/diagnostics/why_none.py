@@ -8,7 +8,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, ends_at, shown_in_notebooks
 from tapeflow._src.diagnostics.flow import Edge, Flow, has_gradient, is_tracked, known
 from tapeflow._src.diagnostics.no_path import without_a_path
-from tapeflow._src.diagnostics.program import Frames, names_of, user_frames
+from tapeflow._src.diagnostics.program import Frames, called_after, end_of_with, names_of, user_frames
 from tapeflow._src.diagnostics.question import Question
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.variable_names import describe_source, variable_behind
@@ -199,12 +199,14 @@ class _Question(Question):
                     *step.place,
                 )
             case "closed":
+                file, line = source_line(*self.tape._opened_at())
+                called = called_after(file, end_of_with(file, line), step.place[1]) if file == step.place[0] else None
                 return Explanation(
                     "after the tape",
                     f"{name or 'The step'} was computed after the tape was closed",
                     "Move it into the `with` block.",
                     name or None,
-                    *step.place,
+                    *(step.place if called is None else (file, called)),
                 )
             case "assign":
                 return Explanation(

@@ -21,6 +21,7 @@ _LIKELIHOODS = {"log", "log_softmax", "log_sigmoid"}
 _REDUCES = {"reduce_mean", "reduce_sum", "mean", "sum", "where", "gather_nd", "boolean_mask"}
 _PROBABILITIES = {"softmax", "sigmoid"}
 _BOUNDS = {"maximum", "minimum", "clip_by_value", "multiply", "mul"}
+_HALF_LOG_2_PI = 0.9189385332046727
 _SUMS = {"add", "add_n", "add_v2", "addv2"}
 
 
@@ -30,6 +31,18 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
     `asked_at` is the line that asks for the gradient, which may ascend.
     """
     if goal is None:
+        return
+    if _is_normal_density(flow, known(goal)) and not _has_minus(flow, flow.maker[known(goal)], asked_at):
+        yield Finding(
+            "wrong-sign",
+            "severe",
+            "the log-likelihood of a normal distribution, which is to be large, stands in the loss without a minus: "
+            "descending makes the data less likely",
+            *flow.maker[known(goal)].place,
+            evidence={"operation": "log_prob", "sign": 1, "asked_at": list(asked_at)},
+            remedy="loss = -tf.reduce_mean(...)",
+            confidence=0.85,
+        )
         return
     terms = list(_terms(flow, known(goal)))
     for step, sign, root, weighted, chosen in terms:
@@ -63,6 +76,45 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
                 confidence=0.85,
             )
             return
+
+
+def _is_normal_density(flow: Flow, goal: int) -> bool:
+    """Whether a target is the logarithm of a normal density, and of nothing that stands against it: all squares have a
+    minus, and so has a multiple of log(2 pi) / 2.
+    """
+    squares: list[float] = []
+    constants: list[float] = []
+    stack = [(goal, 1.0)]
+    for _ in range(200):
+        if not stack:
+            break
+        value, factor = stack.pop()
+        step = flow.maker.get(value)
+        number = constant(flow, value)
+        if number is not None or step is None or not step.inputs:
+            constants += [] if number is None else [factor * number]
+            continue
+        name, inputs = step.short_name, step.inputs
+        if name in _SUMS:
+            stack += [(v, factor) for v in inputs]
+        elif name in ("subtract", "sub"):
+            stack += [(inputs[0], factor), (inputs[1], -factor)]
+        elif name in ("negative", "neg"):
+            stack.append((inputs[0], -factor))
+        elif name == "square" or (name in ("multiply", "mul", "pow") and len(set(inputs)) == 1 + (name == "pow")):
+            even = name != "pow" or constant(flow, inputs[1]) == 2
+            squares += [factor] if even else []
+        elif name in ("multiply", "mul", *DIVISIONS) and len(inputs) == 2:
+            numbers = [constant(flow, v) for v in inputs]
+            if numbers[1]:
+                stack.append((inputs[0], factor / numbers[1] if name in DIVISIONS else factor * numbers[1]))
+            elif numbers[0] and name not in DIVISIONS:
+                stack.append((inputs[1], factor * numbers[0]))
+        elif moves_elements(step) or name in ("reduce_mean", "reduce_sum", "mean", "sum"):
+            stack.append((inputs[0], factor))
+    halves = [c / _HALF_LOG_2_PI for c in constants]
+    normal = [h for h in halves if abs(h) > 0.9 and abs(h - round(h)) < 1e-4 * abs(h)]
+    return bool(squares and normal) and max(squares) < 0 and max(normal) < 0
 
 
 def is_error(flow: Flow, goal: Any) -> bool:
