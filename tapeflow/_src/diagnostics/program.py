@@ -85,6 +85,10 @@ class Frames(list[FrameType]):
         return self._owners
 
 
+class _Items(tuple[int, int]):
+    """The positions of an item of an item."""
+
+
 def user_frames() -> Frames:
     """The frames of the program, innermost first, without Tapeflow's and (if others are left) libraries'."""
     frames: list[FrameType] = []
@@ -106,7 +110,8 @@ def _named(held: _Held) -> Named:
     _, frame, name, attribute, item = held
     if attribute is not None:
         return Named(f"{name}.{attribute}", frame)
-    return Named(name, frame, "" if item is None else f"[{item!r}]")
+    items = item if isinstance(item, _Items) else () if item is None else (item,)
+    return Named(name, frame, "".join(f"[{key!r}]" for key in items))
 
 
 def named_values(frames: Frames) -> Iterator[tuple[Named, Any]]:
@@ -129,6 +134,10 @@ def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
                 continue
             if isinstance(value, list | tuple):
                 yield from ((item, frame, name, None, i) for i, item in enumerate(value[:50]))
+                rows = ((i, row) for i, row in enumerate(value[:50]) if type(row) in (list, tuple))
+                yield from (
+                    (item, frame, name, None, _Items((i, j))) for i, row in rows for j, item in enumerate(row[:9])
+                )
             elif isinstance(value, dict):
                 yield from ((item, frame, name, None, key) for key, item in list(value.items())[:50])
             elif name != "tf" and isinstance(getattr(value, "__dict__", None), dict):
@@ -415,6 +424,17 @@ def called_after(file: str, line: int, inner: int) -> int | None:
     later = [s for s in _read(file).statements if s.lines[0] > line and s.scope == max(scopes, default=None)]
     calls = (s.lines[0] for s in later if any(use.rpartition(".")[2] == name for use in s.used))
     return min(calls, default=None)
+
+
+def made_by(file: str, line: int) -> int:
+    """For a binding whose value a function of the file returns in one place: that place; else the line itself."""
+    uses = [b.uses for b in _read(file).bindings if b.line == line]
+    called = [f for f in _functions(file) if any(f[2] == use.rpartition(".")[2] for names in uses for use in names)]
+    if len(called) != 1:
+        return line
+    first, last, name = called[0]
+    returns = [s for s in _read(file).statements if first < s.lines[0] <= last and name in s.bound]
+    return returns[0].lines[0] if len(returns) == 1 else line
 
 
 def overwritten_at(file: str, line: int) -> int | None:

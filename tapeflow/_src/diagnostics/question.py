@@ -13,6 +13,7 @@ from tapeflow._src.diagnostics.program import (
     bindings_of,
     bound_at,
     held_as,
+    made_by,
     names_of,
     owners_of,
     uses_itself,
@@ -129,7 +130,7 @@ class Question:
                     f"Change the variable in place: {named.name}.assign(...), assign_add or assign_sub.",
                     None,
                     named.file,
-                    again[-1].line,
+                    made_by(named.file, again[-1].line),
                 )
             if len(bindings) > 1 and again and is_tracked(self.start):
                 return Explanation(
