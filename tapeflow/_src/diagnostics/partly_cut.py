@@ -153,23 +153,7 @@ def _picks_rows(flow: Flow, edge: Edge) -> bool:
     uses = (e.step for e in flow.edges.get(edge.output, ()) if e.step.short_name in ("gather", "embedding_lookup"))
     rows = [v for use in uses for v in use.inputs if v != edge.output]
     read = [m.inputs[0] for v in rows if (m := flow.maker.get(v)) is not None and m.short_name in ("identity", "cast")]
-    return any(v not in flow.maker and v not in flow.leaves for v in rows + read) or _chooses(flow, edge.output)
-
-
-def _chooses(flow: Flow, positions: int) -> bool:
-    """Whether positions become a one-hot mask that computed values are multiplied with."""
-    seen, front, hot = {positions}, [positions], set[int]()
-    while front and len(seen) < 50:
-        value = front.pop()
-        for following in flow.edges.get(value, ()):
-            step, output = following.step, following.output
-            if value in hot and step.short_name in ("multiply", "mul", "matmul", "einsum", "tensordot"):
-                return any(v not in seen and v in flow.maker and v not in flow.leaves for v in step.inputs)
-            if output not in seen and (step.short_name == "one_hot" or _moves_elements(step)):
-                hot |= {output} if step.short_name == "one_hot" or value in hot else set()
-                seen.add(output)
-                front.append(output)
-    return False
+    return any(v not in flow.maker and v not in flow.leaves for v in rows + read)
 
 
 def _is_gate(flow: Flow, edge: Edge) -> bool:
@@ -199,11 +183,6 @@ def _comes_back(flow: Flow, edge: Edge) -> bool:
                 seen.add(following.output)
                 front.append(following.output)
     return False
-
-
-def _moves_elements(step: Step) -> bool:
-    """Whether the result has elements of its operands and no others."""
-    return primitives.moves_elements(step.operation or "") or step.short_name == "cast"
 
 
 def _computes(step: Step) -> bool:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import linecache
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -428,8 +429,8 @@ def called_after(file: str, line: int, inner: int) -> int | None:
 
 def made_by(file: str, line: int) -> int:
     """For a binding whose value a function of the file returns in one place: that place; else the line itself."""
-    uses = [b.uses for b in _read(file).bindings if b.line == line]
-    called = [f for f in _functions(file) if any(f[2] == use.rpartition(".")[2] for names in uses for use in names)]
+    text = linecache.getline(file, line)
+    called = [f for f in _functions(file) if re.search(rf"=\s*(\w+\.)*{f[2]}\(", text)]
     if len(called) != 1:
         return line
     first, last, name = called[0]
