@@ -244,12 +244,12 @@ def target_computed_after():
 @program("after the tape", "reduce_mean")
 def loss_outside_the_block():
     def loss_of(predictions):
-        return tf.reduce_mean(predictions)  # <- here
+        return tf.reduce_mean(predictions)
 
     w = tf.Variable([1.0, 2.0])
     with tf.GradientTape() as tape:
         predictions = w * 3.0
-    loss = loss_of(predictions)
+    loss = loss_of(predictions)  # <- here
     return why(tape, loss, w)
 
 
