@@ -301,6 +301,8 @@ class Doctor:
         if times <= _ANALYSED_CALLS and len(tape._records()) <= _MOST_ROWS:
             flow = Flow(tape)
             self._look_at_structure(tape, flow, targets, sources, gradients, place)
+        else:
+            self._nones.see_later(sources, gradients)
         if not traced:
             sampled = self._has_time() or (self._full and times <= _ALWAYS)
             self._look_at_values(tape, flow, targets, sources, gradients, place, sampled)

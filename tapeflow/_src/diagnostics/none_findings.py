@@ -63,6 +63,14 @@ class NoneFindings:
                 row[1].append(name)
             row[2].append(id(variable))
 
+    def see_later(self, sources: list[Any], gradients: list[Any]) -> None:
+        """A call of gradient that is not looked at: what it gives was not None for good, as a term that begins late."""
+        open_ids = {i for _, _, ids, *_ in self._rows.values() for i in ids} - self._connected
+        for source, gradient in zip(sources, gradients) if open_ids else ():
+            variable = variable_behind(source)
+            if id(variable) in open_ids and gradient is not None and not _is_zero(gradient):
+                self._connected.add(id(variable))
+
     def findings(self) -> list[Finding]:
         """One for each cause and line."""
         found = []
