@@ -14,6 +14,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 COLOR_BY_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
 _CHANNELS_BY_COLOR = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _BITS_BY_COLOR = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+_KNOWN = (b"IHDR", b"PLTE", b"IDAT", b"IEND")  # chunks that nobody may pass over
 _HIGHEST_RATIO = 1032  # of bytes to compressed ones, that deflate can reach
 # The seven passes of an interlaced image: first row and column, and the steps between.
 _PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
@@ -46,9 +47,13 @@ def _chunks(data: bytes) -> dict[bytes, bytes]:
         kind, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
         if data[place + 8 + length : place + 12 + length] != struct.pack(">I", zlib.crc32(kind + body)):
             raise _bad(f"the checksum of the chunk {kind!r} does not match")
+        if not kind[0] & 0x20 and kind not in _KNOWN:
+            raise _bad(f"the chunk {kind!r}, without which the image is not whole, is unknown")
         found[kind] = found.get(kind, b"") + body
         place += 12 + length
-    if len(found.get(b"IHDR", b"")) != 13 or b"IDAT" not in found:
+        if kind == b"IEND":
+            break
+    if b"IEND" not in found or len(found.get(b"IHDR", b"")) != 13 or b"IDAT" not in found:
         raise _bad("a chunk is missing")
     return found
 
@@ -71,16 +76,38 @@ def read_png(data: bytes, channels: int, wide: bool) -> np.ndarray:
         palette = chunks.get(b"PLTE", b"")
         if not palette or len(palette) % 3 or int(pixels.max()) >= len(palette) // 3:
             raise _bad("the palette does not fit the pixels")
-        pixels = np.frombuffer(palette, np.uint8).reshape(-1, 3)[pixels[..., 0]]
+        pixels = _colors(palette, chunks.get(b"tRNS", b""))[pixels[..., 0]]
         bits = 8
-    elif bits < 8:
-        pixels = pixels * (255 // (2**bits - 1))
+    else:
+        clear = chunks.get(b"tRNS", b"") if channels == 4 and color in (0, 2) else b""
+        visible = _visible(pixels, clear) if len(clear) == 2 * stored else None
+        if bits < 8:
+            pixels = pixels * (255 // (2**bits - 1))
+        if visible is not None:
+            opacity = visible.astype(pixels.dtype) * (65535 if bits == 16 else 255)
+            pixels = np.concatenate([np.repeat(pixels, 3 // stored, 2), opacity], 2)
     if bits == 16 and not wide:
         pixels = pixels >> 8
     if bits <= 8 and wide:
         pixels = pixels.astype(np.uint16) * 257
     kind = np.uint16 if wide else np.uint8
     return with_channels(pixels, channels, np.iinfo(kind).max).astype(kind)
+
+
+def _colors(palette: bytes, opacities: bytes) -> np.ndarray:
+    """The colors of a palette, with their opacities if some are given; too many are none."""
+    colors = np.frombuffer(palette, np.uint8).reshape(-1, 3)
+    if not 0 < len(opacities) <= len(colors):
+        return colors
+    column = np.full((len(colors), 1), 255, np.uint8)
+    column[: len(opacities), 0] = np.frombuffer(opacities, np.uint8)
+    return np.concatenate([colors, column], 1)
+
+
+def _visible(pixels: np.ndarray, clear: bytes) -> np.ndarray:
+    """Which pixels (H, W, 1) have another color than the one that is transparent."""
+    result: np.ndarray = (pixels != np.frombuffer(clear, ">u2")).any(2, keepdims=True)
+    return result
 
 
 def _inflated(data: bytes, height: int, width: int, pixel_bits: int, interlaced: bool) -> bytes:
