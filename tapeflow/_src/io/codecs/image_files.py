@@ -126,7 +126,9 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str |
     channels = _check_channels(channels, (0, 1, 3, 4), "decode_png")
     dtype = as_dtype(dtype)
     if dtype not in (uint8, uint16):
-        raise ValueError(f"decode_png: dtype must be uint8 or uint16; got {dtype.name}")
+        raise InvalidArgumentError.of(
+            f"decode_png: Value for attr 'dtype' of {dtype.name} is not in the list of allowed values: uint8, uint16"
+        )
 
     def run(contents: Any) -> list[Any]:
         found = _still(_read(contents.numpy(), channels, dtype == uint16, "decode_png"), "decode_png")

@@ -435,6 +435,11 @@ def eye(
         tensor = cast(primitives.Equal(primitives.ExpandDims(rows, 1), columns), dtype)
     else:
         for size in (num_rows, num_columns):
+            if isinstance(size, float):
+                raise TypeError(
+                    "eye: Arguments `num_rows` and `num_columns` must be positive integer values. Received: "
+                    f"num_rows={num_rows}, num_columns={num_columns}"
+                )
             if size is not None and size < 0:
                 raise _invalid(f"eye: Dimension {size} must be >= 0")
         rows, columns = int(num_rows), int(num_rows if num_columns is None else num_columns)

@@ -12,9 +12,11 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.sparse.coordinates import is_sparse
-from tapeflow._src.types.dtypes import int32
+from tapeflow._src.types.dtypes import int8, int16, int32, int64, string, uint8, uint16
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
+
+_KINDS = (int8, int16, int32, int64, uint8, uint16, string)
 
 
 def _groups(x: Any, who: str, validate: bool) -> tuple[list[int], dict[tuple[int, ...], set[Any]], Any]:
@@ -45,6 +47,8 @@ def _combine(
     a: Any, b: Any, operation: Callable[[set[Any], set[Any]], set[Any]], who: str, validate: bool
 ) -> SparseTensor:
     dims, first, dtype = _groups(a, who, validate)
+    if dtype not in _KINDS:
+        raise TypeError(f"{who}: 'a' has invalid dtype `{dtype!r}` not in supported dtypes: `{list(_KINDS)}`.")
     other_dims, second, other_dtype = _groups(b, who, validate)
     if dims != other_dims:
         raise InvalidArgumentError.of(f"{who}: all dimensions but the last must be equal; got {dims} and {other_dims}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from typing import Any
 
@@ -235,6 +236,8 @@ def as_string(
             return "true" if value else "false"
         if dtype.is_complex:
             return f"({pattern % value.real},{pattern % value.imag})"
+        if isinstance(value, float) and not math.isfinite(value):  # C pads these with blanks
+            return pattern.replace("%0", "%") % value
         return pattern % value
 
     values = np.asarray(tensor.numpy())

@@ -17,6 +17,7 @@ from tapeflow._src.ops.image.geometry import as_image
 from tapeflow._src.ops.random.stateless import stateless_uniform
 from tapeflow._src.ops.random.streams import uniform
 from tapeflow._src.types.dtypes import int32
+from tapeflow._src.types.errors import InvalidArgumentError
 
 Sample = Callable[..., Any]  # (shape, minval, maxval, dtype) to uniform numbers
 
@@ -204,7 +205,7 @@ def _crop(value: Any, size: Any, sample: Sample) -> Tensor:
     counts = [int(s) for s in known]
     dims = value.shape.as_list()
     if len(counts) != len(dims) or any(d < s for d, s in zip(dims, counts)):
-        raise ValueError(f"image.random_crop: Need value.shape >= size, got  {dims} {counts}")
+        raise InvalidArgumentError.of(f"image.random_crop: Need value.shape >= size, got {dims} {counts}")
     room = convert_to_tensor([d - s + 1 for d, s in zip(dims, counts)], dtype=int32)
     corner = primitives.FloorMod(sample([len(dims)], 0, int32.max, int32), room)
     begin = corner if _core.is_symbolic(corner) else [int(c) for c in np.asarray(corner)]

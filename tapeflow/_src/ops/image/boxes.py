@@ -194,6 +194,10 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
             f"image.draw_bounding_boxes: boxes must be [batch, boxes, 4]; got {boxes.shape.as_list()}"
         )
     _, height, width, depth = images.shape.as_list()
+    if colors is not None and convert_to_tensor(colors).shape.rank != 2:
+        raise InvalidArgumentError.of(
+            f"image.draw_bounding_boxes: colors must be a 2-D matrix; got {convert_to_tensor(colors).shape}"
+        )
     if colors is None or convert_to_tensor(colors).shape[0] == 0:
         table = np.ones((len(_COLORS), 1)) if depth == 1 else np.array(_COLORS)[:, :depth]
         palette = convert_to_tensor(table, dtype=float32)

@@ -14,7 +14,7 @@ from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import ensure_shape
 from tapeflow._src.types.dtypes import as_dtype, float32
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 
 
 def _largest(dtype: Any) -> int:
@@ -67,6 +67,8 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     dtype = as_dtype(dtype)
     if not dtype.is_floating and not dtype.is_integer:
         raise AttributeError("dtype must be either floating point or integer")
+    if not image.dtype.is_floating and not image.dtype.is_integer:
+        raise AttributeError("image dtype must be either floating point or integer")
     if image.dtype == dtype:
         return image
     if image.dtype.is_integer and dtype.is_integer:
@@ -95,8 +97,10 @@ def _as_float(image: Any) -> tuple[Any, Any]:
 def _with_channels(images: Any, channels: int, what: str) -> Any:
     """The images, which have so many channels; where that is not known, it is checked when the graph runs."""
     if images.shape.rank == 0 or (images.shape.rank and images.shape[-1] not in (channels, None)):
-        raise InvalidArgumentError.of(
-            f"{what}: the last dimension must be {channels}, one per channel; got {images.shape.as_list()}"
+        of_spaces = what.endswith(("rgb_to_hsv", "hsv_to_rgb")) and images.shape.rank and not _core.is_tracing()
+        raise (FailedPreconditionError if of_spaces else InvalidArgumentError).of(
+            f"{what}: the last dimension must be {channels}, one per channel: input must have {channels} channels but "
+            f"input only has {images.shape[-1] if images.shape.rank else 0} channels; got {images.shape.as_list()}"
         )
     if images.shape.rank and images.shape[-1] is None:
         return ensure_shape(images, [*images.shape.as_list()[:-1], channels])

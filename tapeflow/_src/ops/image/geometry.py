@@ -94,6 +94,8 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
     array([[[2.]],
            [[1.]]], dtype=float32)>
     """
+    if isinstance(k, float):
+        raise TypeError(f"rot90: k must be an integer: Cannot convert {k} to EagerTensor of dtype int32")
     image, turns = as_image(image), int(k) % 4
     if turns == 1:
         return primitives.ReverseV2(transpose(image), [-3])

@@ -16,7 +16,7 @@ from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.dtypes import float32, float64
-from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 
@@ -472,7 +472,7 @@ def _cells_at(x: Any, box_indices: Any, rows: Any, columns: Any) -> Any:
     if box_indices.shape[0]:
         least, most = primitives.Min(box_indices, None, False), primitives.Max(box_indices, None, False)
         if bool(least < 0) or bool(most >= dims[0]):
-            raise InvalidArgumentError.of(f"image.crop_and_resize: box_index has values outside [0, {dims[0]})")
+            raise OutOfRangeError.of(f"image.crop_and_resize: box_index has values outside [0, batch_size = {dims[0]})")
     return gather(primitives.Reshape(x, [dims[0] * height * width, dims[3]]), flat)
 
 

@@ -58,6 +58,8 @@ def convolve(
     if min(steps) < 1:
         raise InvalidArgumentError.of(f"{who}: Stride must be > 0, but got {min(steps)}")
     if min(dilation) < 1:
+        if who == "nn.convolution":
+            raise ValueError(f"{who}: all values of `dilation_rate` must be positive; got dilation_rate={dilation}")
         raise InvalidArgumentError.of(f"{who}: Dilated rates should be larger than 0; got {dilation}")
     whole = x.dtype if x.dtype.is_integer and x.dtype == filters.dtype else None
     if whole is not None:

@@ -196,4 +196,9 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     <tf.Tensor: shape=(), dtype=float32, numpy=12.5>
     """
     t = convert_to_tensor(t)
+    if not t.dtype.is_floating:
+        raise InvalidArgumentError.of(
+            f"l2_loss: Value for attr 'T' of {t.dtype.name} is not in the list of allowed values: half, bfloat16, "
+            "float, double"
+        )
     return primitives.SumOfSquares(t) * 0.5

@@ -43,7 +43,8 @@ def _pool(
     whole = isinstance(ksize, list | tuple) and len(ksize) == spatial + 2 == x.shape.rank
     channels = 1 if data_format is not None and data_format.startswith("NC") else -1
     if primitive is primitives.MaxPool and whole and ksize[channels] != 1:
-        return _depth_pool(who, x, list(ksize), list(strides), channels == 1)
+        steps = list(strides) if isinstance(strides, list | tuple) else [1, strides, strides, 1]
+        return _depth_pool(who, x, list(ksize), steps, channels == 1)
     first, kind, pads, steps, dilation = geometry(strides, padding, data_format, dilations, spatial)
     if x.shape.rank != spatial + 2:
         raise InvalidArgumentError.of(f"{who}: Input must be {spatial + 2}-dimensional; got {x.shape.as_list()}")

@@ -159,6 +159,11 @@ def range_(
     parts = [convert_to_tensor(v) for v in (starts, limits, deltas)]
     ordered = (int32, int64, float32, float64)
     common = as_dtype(dtype) if dtype is not None else max((p.dtype for p in parts), key=ordered.index)
+    sizes = {tuple(p.shape.as_list()) for p in parts if p.shape.rank}
+    if len(sizes) > 1:
+        raise InvalidArgumentError.of(
+            f"ragged.range: starts, limits, and deltas must have the same shape; got {sorted(sizes)}"
+        )
     first, last, step = np.broadcast_arrays(*(np.atleast_1d(p.numpy()) for p in parts))
     if (step == 0).any():
         raise InvalidArgumentError.of("ragged.range: Requires delta != 0")

@@ -38,6 +38,12 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
             np.array_equal(a.numpy(), b.numpy()) for a, b in zip(other.nested_row_splits, found[0].nested_row_splits)
         )
         if not same:
+            sizes = {a.flat_values.shape[0] for a in (found[0], other)}
+            if len(sizes - {None}) > 1:
+                raise ValueError(
+                    "map_flat_values: Input RaggedTensors' flat_values must all have the same outer-dimension size.  "
+                    f"Got sizes: {sizes}"
+                )
             raise InvalidArgumentError.of(
                 "map_flat_values: Inputs' row partitions have incompatible rows; all must have the same row splits"
             )
@@ -78,6 +84,8 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         data = constant(data) if isinstance(data, list) else convert_to_tensor(data)
     if not isinstance(data, RaggedTensor):
         data = RaggedTensor.from_tensor(data, ragged_rank=mask.ragged_rank)
+    if not data.shape[: mask.shape.rank].is_compatible_with(mask.shape):
+        raise ValueError(f"ragged.boolean_mask: Shapes {data.shape} and {mask.shape} are incompatible")
     mask = _rows_down_to(mask, mask.shape.rank - 1)
     data = _rows_down_to(data, mask.ragged_rank)
     inner = boolean_mask(data.values, mask.values)

@@ -88,6 +88,10 @@ def check_lengths(lengths: Any) -> None:
 def check_rowids(rowids: Any, nrows: Any, count: Any) -> None:
     """Raises unless the rows of the values are in order and in the range."""
     at, rows = np.asarray(rowids), int(nrows)
+    if at.size and at[-1] >= rows >= 0 and not _core.is_tensor(nrows):
+        raise ValueError(
+            f"from_value_rowids: Expected nrows >= value_rowids[-1] + 1; got nrows={rows}, value_rowids[-1]={at[-1]}"
+        )
     if at.size and ((np.diff(at) < 0).any() or at[0] < 0 or at[-1] >= rows):
         raise _invalid("from_value_rowids", f"value_rowids must be sorted and in [0, {rows}); got {at.tolist()}")
     if at.size != int(count):
@@ -445,6 +449,8 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     if not isinstance(input, RaggedRows):
         return primitives.ExpandDims(input, axis)
     rank = input.shape.rank
+    if not -rank - 1 <= int(axis) <= rank:
+        raise ValueError(f"expand_dims: axis={int(axis)} out of bounds: expected {-rank - 1}<=axis<{rank + 1}")
     axis = int(axis) if int(axis) >= 0 else int(axis) + rank + 1
     if axis == 0:
         return type(input)(input, cast([0, int(input.nrows())], input.row_splits.dtype), input.shape[0])

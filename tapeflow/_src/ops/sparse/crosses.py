@@ -94,6 +94,8 @@ def cross(inputs: Any, name: str | None = None, separator: str | None = None) ->
     >>> tf.sparse.cross([tf.constant([["a"]]), tf.constant([["b"]])]).values
     <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'a_X_b'], dtype=object)>
     """
+    if isinstance(inputs, list | tuple) and not all(is_sparse(x) or _core.is_tensor(x) for x in inputs):
+        raise TypeError("sparse.cross: All inputs must be Tensor or SparseTensor.")
     between = "_X_" if separator is None else separator
     if not isinstance(between, str):
         raise TypeError(f"sparse.cross: `separator` must be a text; got {separator!r}")
@@ -111,5 +113,7 @@ def cross_hashed(
     >>> tf.sparse.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).values
     <tf.Tensor: shape=(1,), dtype=int64, numpy=array([0])>
     """
+    if isinstance(inputs, list | tuple) and not all(is_sparse(x) or _core.is_tensor(x) for x in inputs):
+        raise TypeError("sparse.cross_hashed: All inputs must be SparseTensors or Tensors.")
     rows = crossed_rows(_sparse_first(inputs), lambda features: hash_features(features, num_buckets, hash_key))
     return _sparse_rows(rows, int64)

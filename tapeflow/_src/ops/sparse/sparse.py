@@ -89,6 +89,11 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     """
     x = as_sparse(sp_input, "transpose")
     order = list(range(x.indices.shape[1]))[::-1] if perm is None else dims_of(perm)
+    if len(order) != x.indices.shape[1]:
+        raise ValueError(
+            f"sparse.transpose: Dimensions {len(order)} and {x.indices.shape[1]} are not compatible: perm must name "
+            "each dimension once"
+        )
     indices = primitives.GatherV2(x.indices, np.asarray(order, np.int32), 1, 0)
     return reorder(SparseTensor(indices, x.values, [dims_of_sparse(x)[i] for i in order]))
 
@@ -153,7 +158,9 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
     rank = x.indices.shape[1]
     axis = rank if axis is None else int(axis)
     if not -rank - 1 <= axis <= rank:
-        raise ValueError(f"axis {axis} is out of range for a sparse tensor of rank {rank}")
+        raise InvalidArgumentError.of(
+            f"sparse.expand_dims: axis {axis} is out of range for a sparse tensor of rank {rank}"
+        )
     axis = axis if axis >= 0 else axis + rank + 1
     column = primitives.BroadcastTo(_core.convert_to_tensor(0, int64, None, "expand_dims"), [x.indices.shape[0], 1])
     dims = dims_of_sparse(x)
@@ -186,6 +193,11 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
     """
     x = as_sparse(sp_input, "slice")
     begin, dims = np.asarray(start, np.int64), np.asarray(dims_of_sparse(x), np.int64)
+    for what, given in (("start", start), ("size", size)):
+        if np.shape(given) != dims.shape:
+            raise InvalidArgumentError.of(
+                f"sparse.slice: Expected {what} to be a vector of length {dims.size} but got shape {np.shape(given)}"
+            )
     end = np.minimum(begin + np.asarray(size, np.int64), dims)
     inside = primitives.All(
         primitives.LogicalAnd(primitives.GreaterEqual(x.indices, begin), primitives.Less(x.indices, end)), 1, False

@@ -17,7 +17,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_sta
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.elements import as_ragged, bytes_of, elements_of, map_bytes, string_tensor, tensor_from
 from tapeflow._src.types.dtypes import as_dtype, float32, int32, int64
-from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
+from tapeflow._src.types.errors import InvalidArgumentError, OutOfRangeError, refused_dtype
 from tapeflow._src.types.tensor_spec import TensorSpec
 
 
@@ -39,7 +39,9 @@ def _characters(value: bytes, unit: str) -> list[bytes]:
         return [value[i : i + 1] for i in range(len(value))]
     if unit == "UTF8_CHAR":
         return [c.encode() for c in value.decode("utf-8", "replace")]
-    raise ValueError(f"unit must be 'BYTE' or 'UTF8_CHAR'; got {unit!r}")
+    raise InvalidArgumentError.of(
+        f'Value for attr \'unit\' of "{unit}" is not in the list of allowed values: "BYTE", "UTF8_CHAR"'
+    )
 
 
 @public("strings.lower")
@@ -139,6 +141,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Any:
     if any(shape != shapes[0] for shape in shapes):
         raise InvalidArgumentError.of(f"join: Input shapes do not match: {shapes}")
     shape = shapes[0] if shapes else []
+    if not tensors:
+        return tensor_from([b""], "string", shape)
     count = int(np.prod(shape, dtype=np.int64))
     columns = [elements_of(t) if t.shape.rank else elements_of(t) * count for t in tensors]
     between = bytes_of(separator, "separator")
@@ -160,9 +164,7 @@ def reduce_join(
         list(range(rank - 1, -1, -1)) if axis is None else [a % rank if -rank <= a < rank else a for a in dims_of(axis)]
     )
     if any(not 0 <= a < rank for a in axes):
-        raise InvalidArgumentError.of(
-            f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)"
-        )
+        raise OutOfRangeError.of(f"reduce_join: Invalid reduction dimension {axis} for input with {rank} dimension(s)")
     kept = [i for i in range(rank) if i not in axes]
     shape = [values.shape[i] for i in kept]
     rows = (
