@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -433,7 +432,7 @@ def general_dropout(
             if not rate.dtype.is_compatible_with(x.dtype):
                 raise ValueError(f"`x.dtype` must be equal to `rate.dtype`. Received: {x.dtype!r} and {rate.dtype!r}")
             rate = cast(rate, x.dtype)
-    elif not isinstance(rate, numbers.Real):
+    elif isinstance(rate, str | list | tuple):
         raise ValueError(f"`rate` must be a scalar or scalar tensor. Received: rate={rate}")
     elif not 0 <= rate < 1:
         raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
