@@ -74,3 +74,10 @@ def test_numbers_that_are_not_finite_are_padded_with_blanks():
 def test_depth_is_pooled_with_one_number_for_strides():
     x = np.arange(8.0).reshape(1, 2, 2, 2).astype(np.float32)
     assert tf.nn.max_pool2d(x, [1, 1, 1, 2], [1, 1, 1, 2], "VALID").shape == [1, 2, 2, 1]
+
+
+def test_patches_and_images_that_no_memory_holds_are_refused_before_any_is_taken():
+    with pytest.raises(_INVALID, match="Output size would overflow"):
+        tf.image.extract_patches(_IMAGE, [1, 2**31 - 1, 2**31 - 1, 1], [1] * 4, [1] * 4, "SAME")
+    with pytest.raises(_INVALID, match="too many elements"):
+        tf.image.resize(np.ones((2, 2, 2, 2)), [1801181592, 1846789676], antialias=True)

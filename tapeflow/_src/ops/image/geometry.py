@@ -329,6 +329,10 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
             f"{who}: sizes, strides and rates must be positive; got {window}, {steps} and {dilation}"
         )
     batch, depth = dynamic_dims(x)[0], x.shape[-1]
+    if math.prod(window) * (depth or 1) >= 2**31:
+        raise InvalidArgumentError.of(
+            f"{who}: Output size would overflow: a patch must have less than 2**31 elements; got {window} of depth {depth}"
+        )
     split_shape, flat_shape = [batch], [batch]
     for d in range(spatial):
         positions, before, after = window_positions(x.shape[d + 1], window[d], steps[d], dilation[d], kind)

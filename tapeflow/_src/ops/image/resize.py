@@ -297,6 +297,10 @@ def resize(
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = target_size(batch, size, preserve_aspect_ratio)
     dims = batch.shape
+    if isinstance(height, int) and isinstance(width, int) and (dims[0] or 1) * height * width * (dims[3] or 1) >= 2**63:
+        raise InvalidArgumentError.of(
+            f"image.resize: the result would have too many elements: {height} x {width} pixels"
+        )
     if (height, width) == (dims[1], dims[2]) and method not in ("gaussian", "mitchellcubic"):
         y = batch if method == "nearest" else cast(batch, float32)
     else:
