@@ -297,7 +297,8 @@ def resize(
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = target_size(batch, size, preserve_aspect_ratio)
     dims = batch.shape
-    if isinstance(height, int) and isinstance(width, int) and (dims[0] or 1) * height * width * (dims[3] or 1) >= 2**63:
+    known = isinstance(height, int) and isinstance(width, int)
+    if known and (dims[0] or 1) * height * width * (dims[3] or 1) >= 2**63:
         raise InvalidArgumentError.of(
             f"image.resize: the result would have too many elements: {height} x {width} pixels"
         )
