@@ -238,7 +238,7 @@ misshapen: dict[str, tuple[Call, str]] = {
         sample_makers.call(np.array([True, False]), np.ones([3]), np.ones([3])),
         "must be broadcastable",
     ),
-    "SplitV": (sample_makers.call(np.ones([3]), [1, 1]), "add up"),
+    "SplitV": (sample_makers.call(np.ones([3]), [1, 1]), "must either match input shape"),
     "Squeeze": (sample_makers.call(np.ones([2]), [0]), "Can not squeeze dim[0]"),
     "Tile": (sample_makers.call(np.ones([2]), [1, 1]), "multiples"),
     "Transpose": (sample_makers.call(np.ones([2, 2]), [0]), "size"),
