@@ -331,7 +331,8 @@ def _windows_of(x: Any, sizes: Any, strides: Any, rates: Any, padding: str, spat
     batch, depth = dynamic_dims(x)[0], x.shape[-1]
     if math.prod(window) * (depth or 1) >= 2**31:
         raise InvalidArgumentError.of(
-            f"{who}: Output size would overflow: a patch must have less than 2**31 elements; got {window}, depth {depth}"
+            f"{who}: Output size would overflow: a patch must have less than 2**31 elements; "
+            f"got {window}, depth {depth}"
         )
     split_shape, flat_shape = [batch], [batch]
     for d in range(spatial):
