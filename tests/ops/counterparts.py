@@ -129,6 +129,10 @@ def _gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
     return np.stack([_gather_nd(part, i, batch_dims - 1) for part, i in zip(x, indices)])
 
 
+def _nothing(shape: list[int], dtype: np.dtype) -> Array:
+    return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
+
+
 def _scatter(x: Array, indices: Array, updates: Array, put: np.ufunc | None) -> Array:
     result = x.copy()
     places = tuple(np.moveaxis(indices, -1, 0))
@@ -324,7 +328,7 @@ others: dict[str, Callable[..., Any]] = {
     "Reshape": np.reshape,
     "ReverseV2": lambda x, axis: np.flip(x, tuple(axis)),
     "RollAxis": np.roll,
-    "ScatterNd": lambda indices, updates, shape: _scatter(np.zeros(shape, updates.dtype), indices, updates, np.add),
+    "ScatterNd": lambda indices, updates, shape: _scatter(_nothing(shape, updates.dtype), indices, updates, np.add),
     "CountValues": lambda x, size: np.bincount(x.ravel(), minlength=size)[:size],
     "SearchSorted": _search,
     "SegmentMax": _segments(lambda p: p.max(0), 0),

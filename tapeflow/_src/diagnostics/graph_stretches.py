@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-import pickle
 import resource
 import select
 import signal
 import sys
 import time
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 from tapeflow._src import _core
@@ -166,7 +167,7 @@ class Replay:
         """In the copy: sends a finding about a value that is not finite, and ends."""
         if finding is None or finding.kind in NON_FINITE:
             with contextlib.suppress(OSError):
-                os.write(self._answer, pickle.dumps(finding))
+                os.write(self._answer, json.dumps(finding and asdict(finding)).encode())
             os._exit(0)
 
     def ask(self) -> Finding | None:
@@ -176,9 +177,9 @@ class Replay:
             os.write(self._order, b"!")
             ready, _, _ = select.select([self._answer], [], [], _PATIENCE + 1)
             answer = os.read(self._answer, 1 << 16) if ready else b""
-        found: Any = pickle.loads(answer) if answer else None
+        facts: dict[str, Any] | None = json.loads(answer) if answer else None
         self.end()
-        return found if isinstance(found, Finding) else None
+        return Finding(**facts) if facts else None
 
     def end(self) -> None:
         """Lets the copy go."""

@@ -74,6 +74,14 @@ def test_bincount_is_numpys():
     assert tf.math.bincount([[1, 1], [0, 2]], axis=-1).numpy().tolist() == [[0, 2, 0], [1, 0, 1]]
 
 
+@pytest.mark.parametrize("shape", [None, [None], [3]])
+def test_bincount_of_numbers_that_only_the_graph_knows(shape):
+    count = tf.function(lambda x: tf.math.bincount(x), input_signature=[tf.TensorSpec(shape, tf.int32)])
+    assert count(tf.constant([3, 1, 1])).numpy().tolist() == [0, 2, 0, 1]
+    weigh = tf.function(lambda x: tf.math.bincount(x, [1.0, 2.0, 4.0]))
+    assert weigh(tf.constant([3, 1, 1])).numpy().tolist() == [0, 6, 0, 1]
+
+
 @pytest.mark.parametrize(
     "dtype, largest", [(tf.float16, 65504.0), (tf.bfloat16, 3.3895314e38), (tf.float32, 3.4028235e38)]
 )

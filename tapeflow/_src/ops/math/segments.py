@@ -218,7 +218,7 @@ def count_bins(values: Any, rows: Any, row_count: int, weights: Any, length: int
 def bin_count_length(values: Any, minlength: Any, maxlength: Any) -> int:
     """The number of bins for the given values: one more than the largest, within the limits."""
     length = 0
-    if values.shape.num_elements():
+    if values.shape.num_elements() != 0:
         if int(primitives.Min(values)) < 0:
             raise InvalidArgumentError.of("bincount: Input arr must be non-negative!")
         length = int(primitives.Max(values)) + 1

@@ -12,7 +12,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.arrays.indexing import where
-from tapeflow._src.types.dtypes import as_dtype, float32, int32
+from tapeflow._src.types.dtypes import as_dtype, float32, int64
 
 _BLOCK = 2**16  # elements
 
@@ -27,7 +27,7 @@ def _checked(window_length: Any, dtype: Any) -> tuple[Any, Any]:
         if known is None:
             if window_length.shape.rank not in (0, None):
                 raise ValueError(f"Shape {window_length.shape} must have rank 0")
-            return cast(window_length, int32), dtype
+            return cast(window_length, int64), dtype
         window_length = known
     length = np.asarray(window_length)
     if length.ndim != 0:
@@ -64,7 +64,7 @@ def _wide(count: Any) -> Any:
 def _raised_cosine(window_length: Any, periodic: Any, dtype: Any, a: float, b: float) -> Any:
     length, dtype = _checked(window_length, dtype)
     if _core.is_symbolic(length):
-        even = primitives.Cast(1 - length % 2, int32) * int(bool(periodic))
+        even = (1 - length % 2) * int(bool(periodic))
         period = _wide(primitives.Maximum(length - 1 + even, 1))
         found = _in_blocks(length, dtype, lambda f, i: a - b * f.cos(2 * np.pi * i / period))
         return where(primitives.Equal(length, 1), cast(1, dtype), found)
