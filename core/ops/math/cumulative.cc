@@ -223,7 +223,7 @@ Tensor moved_by_one(const Tensor& x, int axis, bool up, Edge edge) {
 
 // Several lines at a time, as above.
 template <int lines, class T> void recur_along(const T* a, const T* b, T* y, int64_t count, bool reverse) {
-  Compute<T> total[lines];
+  Compute<T> total[lines] = {};
   for (int64_t k = 0; k < count; ++k) {
     const int64_t at = reverse ? count - 1 - k : k;
     for (int line = 0; line < lines; ++line) {
