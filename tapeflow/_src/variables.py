@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
+from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -53,45 +54,30 @@ def variable_creators() -> list[Callable[..., Any]]:
     return list(_creators.stack)
 
 
-class _AsFunction:
-    """A method of the core as a Python function, where it is asked of the class: tests replace it by a mock.
+def _as_function(name: str) -> Callable[..., Any]:
+    """A method of the core as a Python function. Variables themselves call the core's method."""
+    method = getattr(_core.Variable, name)
 
-    Variables themselves call the core's method.
-    """
+    def assign(
+        self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return method(self, value, use_locking, name, read_value)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        method = getattr(_core.Variable, name)
-
-        def assign(
-            self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-        ) -> Any:
-            return method(self, value, use_locking, name, read_value)
-
-        assign.__name__, assign.__qualname__, assign.__doc__ = name, f"Variable.{name}", method.__doc__
-        self._function = assign
-
-    def __get__(self, cls: Any, owner: Any = None) -> Any:
-        for one in cls.__mro__:
-            if self._name in vars(one):
-                found = vars(one)[self._name]
-                return self._function if one is _core.Variable else found
-        return self
-
-    def __set__(self, cls: Any, value: Any) -> None:
-        _core.set_class_attributes(cls, {self._name: value})
-
-    def __delete__(self, cls: Any) -> None:
-        _core.set_class_attributes(cls, {self._name: getattr(_core.Variable, self._name)})
+    assign.__name__, assign.__qualname__, assign.__doc__ = name, f"Variable.{name}", method.__doc__
+    return assign
 
 
+_functions = {getattr(_core.Variable, name): _as_function(name) for name in ("assign", "assign_add", "assign_sub")}
 _ARGUMENTS_OF_V1 = {"use_resource", "collections", "expected_shape"}  # `tf.Variable` takes them; they mean nothing
 
 
 class _VariableType(type):
     """Lets the open creator scopes take part when `tf.Variable` itself is called."""
 
-    assign = _AsFunction("assign")
+    def __getattribute__(cls, name: str) -> Any:
+        found = super().__getattribute__(name)
+        # Tests replace `tf.Variable.assign` by a mock, which is a method only if what it stands for is a function.
+        return _functions.get(found, found) if type(found) is MethodDescriptorType else found
 
     @property
     def __signature__(cls) -> Any:

@@ -37,13 +37,16 @@ def test_signatures_of_functions():
     assert inspect.getfullargspec(Model().call).args == ["x", "training"]
 
 
-def test_assign_of_the_class_can_be_a_mock():
+@pytest.mark.parametrize("name", ["assign", "assign_add", "assign_sub"])
+def test_assignments_of_the_class_can_be_mocks_again_and_again(name):
     v = tf.Variable(1.0)
-    with unittest.mock.patch.object(tf.Variable, "assign", autospec=True) as assign:
-        v.assign(3.0)
-    assert assign.call_args.args[0] is v and assign.call_args.args[1] == 3.0
-    assert v.numpy() == 1.0 and v.assign(2.0).numpy() == 2.0
+    for _ in range(2):
+        with unittest.mock.patch.object(tf.Variable, name, autospec=True) as assign:
+            getattr(v, name)(3.0)
+        assert assign.call_args.args[0] is v and assign.call_args.args[1] == 3.0
+        assert v.numpy() == 1.0 and name not in vars(tf.Variable)
     assert tf.Variable.assign(v, 4.0).numpy() == 4.0
+    assert tf.Variable.assign_add(v, 1.0).numpy() == 5.0 and tf.Variable.assign_sub(v, 2.0).numpy() == 3.0
 
 
 def test_shape_of_a_variable_with_open_shape():
