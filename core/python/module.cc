@@ -6,7 +6,6 @@
 #include "base/parallel.h"
 #include "graph/run.h"
 #include "kernels/checksum.h"
-#include "kernels/image_codecs.h"
 #include "kernels/linalg/blas.h"
 #include "kernels/simd/vector.h"
 #include "ops/ops.h"
@@ -153,27 +152,6 @@ PyObject* checksum(PyObject*, PyObject* args) {
   return PyLong_FromUnsignedLong(crc32c(data.buf, size_t(data.len), start));
 }
 
-PyObject* png_filters(PyObject*, PyObject* args) {
-  Bytes lines, filters;
-  long long step;
-  if (!PyArg_ParseTuple(args, "w*y*L:undo_png_filters", &lines, &filters, &step)) return nullptr;
-  if (filters.len == 0 || lines.len % filters.len != 0 || step <= 0)
-    return PyErr_Format(PyExc_ValueError, "undo_png_filters: the lines must be as many as the filters");
-  undo_png_filters(static_cast<uint8_t*>(lines.buf), static_cast<const uint8_t*>(filters.buf), filters.len,
-                   lines.len / filters.len, step);
-  Py_RETURN_NONE;
-}
-
-PyObject* gif_codes(PyObject*, PyObject* args) {
-  Bytes data, out;
-  int first_bits;
-  if (!PyArg_ParseTuple(args, "y*iw*:decode_gif_codes", &data, &first_bits, &out)) return nullptr;
-  if (first_bits < 1 || first_bits > 8)
-    return PyErr_Format(PyExc_ValueError, "decode_gif_codes: codes have 1 to 8 bits; got %d", first_bits);
-  return PyLong_FromLongLong(decode_gif_codes(static_cast<const uint8_t*>(data.buf), data.len, first_bits,
-                                              static_cast<uint8_t*>(out.buf), out.len));
-}
-
 PyMethodDef functions[] = {
     {"keep_interpreter_lock", keep_interpreter_lock, METH_NOARGS,
      "Runs all kernels under the interpreter lock from now on."},
@@ -197,10 +175,6 @@ PyMethodDef functions[] = {
      "Where to look for the BLAS and LAPACK library, before its first use."},
     {"crc32c", checksum, METH_VARARGS,
      "crc32c(data, start=0): the CRC-32C of bytes, after others of which it is `start`."},
-    {"undo_png_filters", png_filters, METH_VARARGS,
-     "undo_png_filters(lines, filters, step): undoes the filters of lines in place; a pixel has `step` bytes."},
-    {"decode_gif_codes", gif_codes, METH_VARARGS,
-     "decode_gif_codes(data, first_bits, out): how many bytes of LZW codes were written into `out`, or -1."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set of the vector kernels in use."},
     {nullptr, nullptr, 0, nullptr},
 };

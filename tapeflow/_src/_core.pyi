@@ -396,12 +396,6 @@ def place_of(tensor: Tensor, /) -> tuple[Any, int, int] | None: ...
 def crc32c(data: Any, start: int = 0, /) -> int:
     """The CRC-32C of bytes, after others of which the checksum is `start`."""
 
-def undo_png_filters(lines: Any, filters: Any, step: int, /) -> None:
-    """Undoes the filters of a PNG's lines in place; a pixel has `step` bytes."""
-
-def decode_gif_codes(data: Any, first_bits: int, out: Any, /) -> int:
-    """How many bytes of a GIF's LZW codes were written into `out`; -1 where a code is used before it is made."""
-
 def narrow_shape(tensor: Tensor, shape: TensorShape, /) -> None: ...
 
 # What only one place in the package calls, or what is still renamed with the core.

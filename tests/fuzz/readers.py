@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import random
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 import tapeflow as tf
 
@@ -21,6 +23,12 @@ def _example() -> bytes:
     words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"ab"]))
     features = tf.train.Features(feature={"x": floats, "s": words})
     return tf.train.Example(features=features).SerializeToString()
+
+
+def _from_pillow(kind: str) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(IMAGE.numpy()).save(file, kind)
+    return file.getvalue()
 
 
 def _with_file(read: Callable[[str], Any]) -> Callable[[bytes], Any]:
@@ -133,6 +141,8 @@ def readers() -> dict[str, tuple[bytes, Callable[[bytes], Any]]]:
         "decode_png": (tf.io.encode_png(IMAGE).numpy(), tf.io.decode_png),
         "decode_jpeg": (tf.io.encode_jpeg(IMAGE).numpy(), tf.io.decode_jpeg),
         "decode_image": (tf.io.encode_png(IMAGE).numpy(), tf.io.decode_image),
+        "decode_gif": (_from_pillow("GIF"), tf.io.decode_gif),
+        "decode_bmp": (_from_pillow("BMP"), tf.io.decode_bmp),
         "decode_wav": (tf.audio.encode_wav(sound, 8000).numpy(), tf.audio.decode_wav),
         "parse_tensor": (tf.io.serialize_tensor(IMAGE).numpy(), lambda data: tf.io.parse_tensor(data, tf.uint8)),
         "parse_example": (_example(), parse),

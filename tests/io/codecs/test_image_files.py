@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 import tapeflow as tf
-from tapeflow._src.io.codecs.gif import _decompressed
 from tapeflow._src.io.codecs.png import read_png
 
 RANDOM = np.random.default_rng(0)
+
+
+PASSES = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
+
+
+def chunk(name, body):
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
 
 def png_of(image, kinds):
@@ -28,7 +34,6 @@ def png_of(image, kinds):
         guess = [0, left, above, (left + above) // 2, nearest][kind]
         lines += bytes([kind]) + ((row - guess) % 256).astype(np.uint8).tobytes()
         above = row
-    chunk = lambda name, body: struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))  # noqa: E731
     head = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2}[channels], 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
 
@@ -42,12 +47,9 @@ class TestPng:
 
     def test_interlaced(self):
         image = RANDOM.integers(0, 256, [9, 10, 3], dtype=np.uint8)
-        passes = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
-        lines = b"".join(b"\0" + row.tobytes() for r, c, dr, dc in passes for row in image[r::dr, c::dc])
+        lines = b"".join(b"\0" + row.tobytes() for r, c, dr, dc in PASSES for row in image[r::dr, c::dc])
         plain = png_of(image, [0] * 9)
         head = struct.pack(">IIBBBBB", 10, 9, 8, 2, 0, 0, 1)
-        crc = lambda data: struct.pack(">I", zlib.crc32(data))  # noqa: E731
-        chunk = lambda name, body: struct.pack(">I", len(body)) + name + body + crc(name + body)  # noqa: E731
         data = plain[:8] + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
         np.testing.assert_array_equal(tf.io.decode_png(data), image)
 
@@ -66,6 +68,30 @@ class TestPng:
         data = tf.io.encode_png(image)
         np.testing.assert_array_equal(tf.io.decode_png(data, dtype=tf.uint16), image)
         np.testing.assert_array_equal(read_png(data.numpy(), 0, wide=False), (image >> 8).astype(np.uint8))
+
+    @pytest.mark.parametrize("channels", [1, 2, 3, 4])
+    @pytest.mark.parametrize("interlaced", [False, True])
+    def test_sixteen_bits_are_kept(self, channels, interlaced):
+        image = RANDOM.integers(0, 65536, [9, 10, channels], dtype=np.uint16)
+        data = tf.io.encode_png(image).numpy()
+        if interlaced:
+            rows = [row for r, c, dr, dc in PASSES for row in image[r::dr, c::dc].astype(">u2")]
+            head = struct.pack(">IIBBBBB", 10, 9, 16, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 1)
+            lines = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+            data = data[:8] + chunk(b"IHDR", head) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
+        found = read_png(data, 0, wide=True)
+        assert found.dtype == np.uint16
+        np.testing.assert_array_equal(found, image)
+        np.testing.assert_array_equal(read_png(data, 0, wide=False), image >> 8)
+
+    @pytest.mark.parametrize(
+        "lines", [b"\0abc", b"\0abc\0abc\0", b"\0abc\5abc"], ids=["too few", "too many", "unknown filter"]
+    )
+    def test_lines_that_do_not_fit(self, lines):
+        head = chunk(b"IHDR", struct.pack(">IIBBBBB", 3, 2, 8, 0, 0, 0, 0))
+        data = b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid PNG data"):
+            tf.io.decode_png(data)
 
     def test_in_a_graph(self):
         @tf.function
@@ -102,7 +128,11 @@ class TestGif:
             number |= code << bits
             bits += size
         data = number.to_bytes((bits + 7) // 8, "little")
-        assert _decompressed(data, 2, 4).tolist() == [1, 1, 1, 0]
+        colors = bytes([9, 9, 9, 5, 6, 7, 0, 0, 0, 0, 0, 0])
+        head = b"GIF89a" + struct.pack("<HHBBB", 2, 2, 0x81, 0, 0) + colors
+        image = b"," + struct.pack("<HHHHB", 0, 0, 2, 2, 0)
+        found = tf.io.decode_gif(head + image + bytes([2, len(data)]) + data + b"\0;")
+        assert found[0, ..., 0].numpy().tolist() == [[5, 5], [5, 9]]
 
     def test_codes_are_those_of_256_colours_at_most(self):
         place = MOVING.index(b",") + 10
@@ -114,6 +144,10 @@ class TestGif:
     def test_broken(self, data):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid GIF data"):
             tf.io.decode_gif(data)
+
+    def test_a_screen_that_is_too_large(self):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="1 frames of 65535 x 65535 pixels are too large"):
+            tf.io.decode_gif(MOVING[:6] + b"\xff" * 4 + MOVING[10:])
 
     def test_an_animation_is_no_still_image(self):
         with pytest.raises(tf.errors.InvalidArgumentError, match="Got 3 frames"):
@@ -192,8 +226,10 @@ class TestJpeg:
 
     def test_without_pillow_the_error_names_it(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "PIL", None)
-        with pytest.raises(tf.errors.UnimplementedError, match=r"pip install tapeflow\[image\]"):
-            tf.io.decode_jpeg(JPEG)
+        png = tf.io.encode_png(np.zeros([1, 1, 3], np.uint8))
+        for data in (JPEG, png, MOVING, bmp_of(np.zeros([2, 3, 3], np.uint8))):
+            with pytest.raises(tf.errors.UnimplementedError, match=r"pip install tapeflow\[image\]"):
+                tf.io.decode_image(data)
 
     def test_the_accurate_transform(self):
         """TensorFlow's values with dct_method="INTEGER_ACCURATE"; its default, INTEGER_FAST, differs by up to 5."""

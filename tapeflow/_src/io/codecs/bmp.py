@@ -1,4 +1,6 @@
-"""BMP files without compression, of 8, 24 or 32 bits, as arrays."""
+"""BMP files without compression, of 8, 24 or 32 bits, as arrays: Pillow decodes the pixels.
+
+The head is read here, as TensorFlow reads it: 8 bits are gray, whatever color table there is."""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import struct
 
 import numpy as np
 
+from tapeflow._src.io.codecs.pillow import decode_pixels
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
@@ -29,9 +32,7 @@ def read_bmp(data: bytes) -> np.ndarray:
     missing = len(data) - (start + row * abs(height))
     if missing < 0:
         raise _bad(f"Input size should match (header_size + row_size * abs_height) but they differ by {missing}")
-    rows = np.frombuffer(data, np.uint8, row * abs(height), start).reshape(abs(height), row)
-    pixels = rows[:, : stored * width].reshape(abs(height), width, stored)
-    if height > 0:
-        pixels = pixels[::-1]
-    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[stored]
-    return pixels[..., order]
+    mode, order = {1: ("L", "L"), 3: ("RGB", "BGR"), 4: ("RGBA", "BGRA")}[stored]
+    pixels = data[start : start + row * abs(height)]
+    found = decode_pixels("BMP", mode, (width, abs(height)), pixels, "raw", order, row, -1 if height > 0 else 1)
+    return found.reshape(abs(height), width, stored)

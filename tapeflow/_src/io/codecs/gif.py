@@ -1,4 +1,6 @@
-"""GIF files, still or moving, as arrays of frames: blocks, color tables and LZW."""
+"""GIF files, still or moving, as arrays of frames: Pillow decodes the pixels.
+
+Blocks and color tables are read here: Pillow's own reader disposes of frames, which TensorFlow does not."""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ import struct
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src.io.codecs.pillow import MOST_BYTES, decode_pixels
 from tapeflow._src.types.errors import InvalidArgumentError
 
-_INTERLACED_ROWS = ((0, 8), (4, 8), (2, 4), (1, 2))
+_MOST_PIXELS_PER_BYTE = 4096 * 8 // 12  # a code of 12 bits stands for as many pixels as there are codes
 
 
 def _bad(what: str) -> InvalidArgumentError:
@@ -33,11 +35,11 @@ class _Blocks:
         return self.take(1)[0]
 
     def chained(self) -> bytes:
-        """Blocks of up to 255 bytes, until an empty one."""
-        parts = []
+        """Blocks of up to 255 bytes, each behind its size, until an empty one."""
+        start = self.at
         while size := self.byte():
-            parts.append(self.take(size))
-        return b"".join(parts)
+            self.take(size)
+        return self.data[start : self.at - 1]
 
     def colors(self, flags: int) -> np.ndarray | None:
         if not flags & 0x80:
@@ -45,29 +47,19 @@ class _Blocks:
         return np.frombuffer(self.take(3 * 2 ** ((flags & 7) + 1)), np.uint8).reshape(-1, 3)
 
 
-def _decompressed(data: bytes, first_bits: int, count: int) -> np.ndarray:
-    out = np.empty(count, np.uint8)
-    written = _core.decode_gif_codes(data, first_bits, out)
-    if written < 0:
-        raise _bad("a code is used before it is made")
-    if written < count:
-        raise _bad("an image ends too early")
-    return out
-
-
 def _indices(blocks: _Blocks, height: int, width: int, interlaced: bool) -> np.ndarray:
-    size = blocks.byte()
-    if not 1 <= size <= 8:  # of 256 colours at most
-        raise _bad(f"a code size of {size}")
-    rows = _decompressed(blocks.chained(), size, height * width).reshape(height, width)
-    if not interlaced:
-        return rows
-    found, at = np.empty_like(rows), 0
-    for first, step in _INTERLACED_ROWS:
-        count = len(range(first, height, step))
-        found[first::step] = rows[at : at + count]
-        at += count
-    return found
+    bits = blocks.byte()
+    if not 1 <= bits <= 8:  # of 256 colours at most
+        raise _bad(f"a code size of {bits}")
+    codes = blocks.chained()
+    if not height or not width:
+        return np.zeros((height, width), np.uint8)
+    if height * width > _MOST_PIXELS_PER_BYTE * len(codes):
+        raise _bad("an image ends too early")
+    try:
+        return decode_pixels("GIF", "L", (width, height), codes, "gif", bits, int(interlaced))
+    except ValueError as error:
+        raise _bad(str(error)) from None
 
 
 def read_gif(data: bytes) -> np.ndarray:
@@ -82,8 +74,8 @@ def read_gif(data: bytes) -> np.ndarray:
     while (kind := blocks.byte()) != 0x3B:
         if kind == 0x21:
             label, body = blocks.byte(), blocks.chained()
-            if label == 0xF9 and len(body) >= 4:
-                transparent = body[3] if body[0] & 1 else None
+            if label == 0xF9 and len(body) >= 5 and body[0] >= 4:
+                transparent = body[4] if body[1] & 1 else None
         elif kind == 0x2C:
             left, top, w, h, flags = struct.unpack("<HHHHB", blocks.take(9))
             own = blocks.colors(flags)
@@ -93,16 +85,19 @@ def read_gif(data: bytes) -> np.ndarray:
             cells = _indices(blocks, h, w, bool(flags & 0x40))
             if not frames and (height == 0 or width == 0):
                 height, width = h, w
+            if 3 * height * width * (len(frames) + 1) > MOST_BYTES:
+                raise _bad(f"{len(frames) + 1} frames of {height} x {width} pixels are too large")
             canvas = frames[-1].copy() if frames else np.zeros((height, width, 3), np.uint8)
             part = canvas[top : top + h, left : left + w]
             cells = cells[: part.shape[0], : part.shape[1]]
-            if cells.size and int(cells[cells != transparent].max(initial=0)) >= len(colors):
+            drawn = None if transparent is None else cells != transparent
+            shown = cells if drawn is None else cells[drawn]
+            if int(shown.max(initial=0)) >= len(colors):
                 raise _bad(f"found color index outside of the map in frame {len(frames)}")
-            if transparent is None:
-                part[...] = colors[cells]
+            if drawn is None:
+                np.take(colors, cells, axis=0, out=part, mode="clip")
             else:
-                drawn = cells != transparent
-                part[drawn] = colors[cells[drawn]]
+                part[drawn] = colors[shown]
             frames.append(canvas)
             transparent = None
         else:

@@ -95,7 +95,7 @@ def decode_image(
 ) -> Any:
     """The image in a file of any kind: (H, W, channels), or (frames, H, W, channels) of a GIF or WebP file.
 
-    JPEG and WebP need Pillow.
+    It needs Pillow.
 
     >>> tf.io.decode_image(tf.io.encode_png(tf.constant([[[7]]], tf.uint8)))
     <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
@@ -118,7 +118,7 @@ def decode_image(
 
 @public("io.decode_png", "image.decode_png", "compat.v1.image.decode_png")
 def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Any:
-    """The image (H, W, channels) in the bytes of a PNG file, or of another kind.
+    """The image (H, W, channels) in the bytes of a PNG file, or of another kind; it needs Pillow.
 
     >>> tf.image.decode_png(tf.image.encode_png(tf.constant([[[7]]], tf.uint8)))
     <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>
@@ -166,7 +166,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
 
 @public("io.decode_bmp", "image.decode_bmp")
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:
-    """The image (H, W, channels) in the bytes of a BMP file.
+    """The image (H, W, channels) in the bytes of a BMP file; it needs Pillow.
 
     >>> head = b"BM" + bytes([58, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 24, 0])
     >>> tf.io.decode_bmp(head + bytes(24) + bytes([3, 2, 1, 0]))
@@ -183,7 +183,7 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any
 
 @public("io.decode_gif", "image.decode_gif")
 def decode_gif(contents: Any, name: str | None = None) -> Any:
-    """The frames (frames, H, W, 3) in the bytes of a GIF file.
+    """The frames (frames, H, W, 3) in the bytes of a GIF file; it needs Pillow.
 
     >>> head = b"GIF89a" + bytes([1, 0, 1, 0, 128, 0, 0, 7, 8, 9, 0, 0, 0])
     >>> tf.io.decode_gif(head + bytes([44, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 68, 1, 0, 59]))
@@ -234,7 +234,7 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Any:
-    """The image (H, W, channels) in the bytes of a JPEG file, or of another kind; JPEG needs Pillow.
+    """The image (H, W, channels) in the bytes of a JPEG file, or of another kind; it needs Pillow.
 
     >>> tf.io.decode_jpeg(tf.io.encode_png(tf.constant([[[7]]], tf.uint8)))
     <tf.Tensor: shape=(1, 1, 1), dtype=uint8, numpy=array([[[7]]], dtype=uint8)>

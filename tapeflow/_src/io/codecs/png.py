@@ -1,4 +1,6 @@
-"""PNG files: images of 1 to 16 bits in 1 to 4 channels as bytes, and back; it knows arrays only."""
+"""PNG files: images of 1 to 16 bits in 1 to 4 channels as bytes, and back.
+
+Pillow decodes the pixels; its own reader keeps 8 bits of colors that have 16, and passes over what is not whole."""
 
 from __future__ import annotations
 
@@ -7,11 +9,12 @@ import zlib
 
 import numpy as np
 
-from tapeflow._src import _core
+from tapeflow._src.io.codecs.pillow import decode_pixels
 from tapeflow._src.types.errors import InvalidArgumentError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 COLOR_BY_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
+_MODE_BY_CHANNELS = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _CHANNELS_BY_COLOR = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _BITS_BY_COLOR = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _KNOWN = (b"IHDR", b"PLTE", b"IDAT", b"IEND")  # chunks that nobody may pass over
@@ -68,10 +71,7 @@ def read_png(data: bytes, channels: int, wide: bool) -> np.ndarray:
         raise _bad(f"an image of {height} x {width} pixels")
     stored = _CHANNELS_BY_COLOR[color]
     lines = _inflated(chunks[b"IDAT"], height, width, stored * bits, bool(interlaced))
-    if interlaced:
-        pixels = _interlaced(lines, height, width, stored, bits)
-    else:
-        pixels = _unfiltered(lines, height, width, stored, bits)[0]
+    pixels = _pixels(lines, height, width, stored, bits, bool(interlaced))
     if color == 3:
         palette = chunks.get(b"PLTE", b"")
         if not palette or len(palette) % 3 or int(pixels.max()) >= len(palette) // 3:
@@ -130,38 +130,32 @@ def _inflated(data: bytes, height: int, width: int, pixel_bits: int, interlaced:
     return lines
 
 
-def _interlaced(lines: bytes, height: int, width: int, channels: int, bits: int) -> np.ndarray:
-    image = np.zeros((height, width, channels), np.uint16 if bits == 16 else np.uint8)
-    for row, column, down, right in _PASSES:
-        part = image[row::down, column::right]
-        if part.size:
-            pixels, used = _unfiltered(lines, part.shape[0], part.shape[1], channels, bits)
-            part[...] = pixels
-            lines = lines[used:]
-    return image
+def _pixels(lines: bytes, height: int, width: int, channels: int, bits: int, interlaced: bool) -> np.ndarray:
+    """The numbers (H, W, channels) of filtered lines: Pillow's decoder undoes filters and passes.
 
-
-def _unfiltered(lines: bytes, height: int, width: int, channels: int, bits: int) -> tuple[np.ndarray, int]:
-    """The numbers (H, W, channels) of filtered lines, and how many bytes they took.
-
-    Each line names how it was predicted from its neighbours to the left and above.
+    It takes compressed lines, so they are packed as they are. Of three and four channels of 16 bits it gives the upper
+    or the lower bytes, which are the upper ones of the other byte order.
     """
-    step = max(1, channels * bits // 8)
-    length = (width * channels * bits + 7) // 8
-    used = height * (length + 1)
-    if len(lines) < used:
-        raise _bad("the data end too early")
-    whole = np.frombuffer(lines, np.uint8, used).reshape(height, length + 1)
-    filters, table = whole[:, 0].copy(), whole[:, 1:].copy()
-    if filters.max(initial=0) > 4:
-        raise _bad(f"filter {filters.max()} does not exist")
-    _core.undo_png_filters(table, filters, step)
-    if bits == 16:
-        return table.view(">u2").astype(np.uint16).reshape(height, width, channels), used
+    packed = zlib.compress(lines, 0)
+
+    def decode(mode: str, layout: str) -> np.ndarray:
+        try:
+            return decode_pixels("PNG", mode, (width, height), packed, "zip", layout, int(interlaced))
+        except ValueError as error:
+            raise _bad(str(error)) from None
+
+    if bits < 8:
+        return decode("P", f"P;{bits}")[..., None]
+    mode = _MODE_BY_CHANNELS[channels * bits // 8 if channels < 3 else channels]
     if bits == 8:
-        return table.reshape(height, width, channels), used
-    cells = np.unpackbits(table, axis=1).reshape(height, -1, bits)[:, : width * channels]
-    return (cells @ (1 << np.arange(bits)[::-1])).astype(np.uint8).reshape(height, width, channels), used
+        return decode(mode, mode).reshape(height, width, channels)
+    if channels < 3:
+        pairs: np.ndarray = decode(mode, mode).view(">u2")
+        return pairs.astype(np.uint16)
+    upper, lower = decode(mode, mode + ";16B"), decode(mode, mode + ";16L")
+    both: np.ndarray = np.left_shift(upper, 8, dtype=np.uint16)
+    both |= lower
+    return both
 
 
 def with_channels(pixels: np.ndarray, channels: int, top: int) -> np.ndarray:

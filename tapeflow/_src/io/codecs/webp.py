@@ -6,10 +6,8 @@ import io
 
 import numpy as np
 
-from tapeflow._src.io.codecs.pillow import load_pillow
+from tapeflow._src.io.codecs.pillow import MOST_BYTES, load_pillow
 from tapeflow._src.types.errors import InvalidArgumentError
-
-_MOST_BYTES = 2**31  # of all frames together
 
 
 def is_webp(data: bytes) -> bool:
@@ -30,7 +28,7 @@ def read_webp(data: bytes, channels: int, who: str) -> np.ndarray:
             raise InvalidArgumentError.of(
                 f"{who}: Number of channels requested does not match input; got channels={channels} and {len(mode)}"
             )
-        if count * file.width * file.height * len(mode) > _MOST_BYTES:
+        if count * file.width * file.height * len(mode) > MOST_BYTES:
             raise InvalidArgumentError.of(f"{who}: {count} frames of {file.height} x {file.width} are too large")
         frames = []
         for number in range(count):
