@@ -32,7 +32,7 @@ PYTHON_LAYERS = [
     {"ops", "collectives"},
     {"io"},
     {"numpy"},
-    {"variable_slices"},
+    {"variable_rows", "variable_slices"},
     {"variables"},
     {"random_generator"},
     {"diagnostics"},

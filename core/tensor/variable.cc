@@ -20,11 +20,12 @@ void check_assignable(const VariableBody& v, const Tensor& value, const char* wh
   if (value.dtype() != v.dtype)
     fail(ErrorKind::value, who, ": the value must have the variable's dtype; got ", name_of(value.dtype()),
          ", expected ", name_of(v.dtype));
-  if (!fits(v.shape, value.shape()))
-    fail(std::strcmp(who, "assign") == 0 || std::strcmp(who, "Variable") == 0 ? ErrorKind::value
-                                                                              : ErrorKind::invalid_argument,
-         who, ": Cannot assign value to variable '", v.name, "': Shape mismatch. The variable shape ",
-         PythonShape{v.shape}, ", and the assigned value shape ", PythonShape{value.shape()}, " are incompatible.");
+  if (fits(v.shape, value.shape())) return;
+  if (std::strcmp(who, "assign") != 0 && std::strcmp(who, "Variable") != 0)
+    fail(ErrorKind::invalid_argument, who, ": Cannot update variable '", v.name, "' with shape ", PythonShape{v.shape},
+         " using a Tensor with shape ", PythonShape{value.shape()}, ", shapes must be equal.");
+  fail(ErrorKind::value, who, ": Cannot assign value to variable '", v.name, "': Shape mismatch. The variable shape ",
+       PythonShape{v.shape}, ", and the assigned value shape ", PythonShape{value.shape()}, " are incompatible.");
 }
 
 Tensor copy_of(const Tensor& t) {

@@ -25,6 +25,15 @@ from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor import Tensor, add_array_behaviour, element_repr
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.trackable import Trackable
+from tapeflow._src.variable_rows import (
+    ROW_UPDATES,
+    SCATTER_BY_FUNCTION,
+    SCATTER_BY_METHOD,
+    check_declared,
+    check_rows,
+    fail_index,
+    fail_rows,
+)
 from tapeflow._src.variable_slices import SliceAssignment
 
 
@@ -89,6 +98,8 @@ class _VariableType(type):
     if not TYPE_CHECKING:  # else type checkers take its result, Any, for that of the class
 
         def __call__(cls, *args, per_worker_variable=False, **kwargs):  # without parameter servers all are alike
+            if kwargs.get("variable_def") is not None:
+                return cls.from_proto(kwargs["variable_def"], kwargs.get("import_scope"))
             defaults = vars(cls).get("_constructor_arguments")
             if defaults is not None and kwargs:
                 for name in _ARGUMENTS_OF_V1 - defaults.keys():
@@ -230,6 +241,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
                     f"Variable: the initial value has dtype {value.dtype.name}, not the given {as_dtype(dtype).name}"
                 )
             tensor = _core.convert_to_tensor(value, dtype, None, "Variable")
+            if shape is not None:
+                check_declared(tensor.shape, as_shape(shape))
         self._name = variable_name_prefix() + (name or "Variable")
         self._set_up(tensor, None if shape is None else as_shape(shape), bool(trainable), f"{self._name}:0")
         self._unique_id = f"{self._name}_{id(self)}"
@@ -239,6 +252,9 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     aggregation = property(lambda self: self._aggregation)
     constraint = property(lambda self: self._constraint)
     handle = property(lambda self: self, doc="What identifies the variable to a tape: the variable itself.")
+
+    _handle = property(lambda self: self.handle)
+    _handle_name = property(lambda self: self.name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class with `__getattr__` may stand for another variable: what TensorFlow's base lacks is that one's."""
@@ -321,8 +337,25 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         return self.fetched_value().eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Puts a value into the variable in a session."""
-        self._in_graph("load").load_variable(self, value, session)
+        """Puts a value into the variable: of a graph in a session, otherwise at once."""
+        if self._graph is None:
+            self.assign(value)
+        else:
+            self._graph.load_variable(self, value, session)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The `VariableDef` that stands for a variable of a graph; None if it is not within `export_scope`."""
+        if self._graph is None:
+            raise RuntimeError("to_proto not supported in EAGER mode.")
+        return self._graph.variable_def(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        """The variable of the default graph that a `VariableDef` stands for."""
+        graph = session_graph()
+        if graph is None:
+            raise ValueError("Creating a variable from a `VariableDef` is not supported in eager execution.")
+        return graph.variable_of_def(variable_def, import_scope)
 
     def set_shape(self, shape: Any) -> None:
         """Checks that the shape is compatible with `shape`."""
@@ -347,7 +380,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             raise TypeError(f"{who}: Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {slices}")
         if _core.is_tracing():
             return self._scatter_in_graph(slices, who)
-        if who in _ROW_UPDATES:
+        if who in ROW_UPDATES:
             return self._update_rows(slices.indices, slices.values, who)
         with _core.StopRecording(True):
             values = np.array(self.numpy())
@@ -355,14 +388,10 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             indices = given.reshape(-1)
             wanted = (*given.shape, *values.shape[1:])
             if values.ndim == 0 or np.shape(slices.values) not in ((), wanted):
-                raise InvalidArgumentError.of(
-                    f"{who}: Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-                    f"updates.shape {list(np.shape(slices.values))}, indices.shape {list(given.shape)}, params.shape "
-                    f"{list(values.shape)}",
-                )
+                fail_rows(who, np.shape(slices.values), given.shape, values.shape)
             if indices.size and (indices.min() < 0 or indices.max() >= values.shape[0]):
                 bad = int(np.argmax((indices < 0) | (indices >= values.shape[0])))
-                _fail_index(who, bad, int(indices[bad]), values.shape[0])
+                fail_index(who, bad, int(indices[bad]), values.shape[0])
             updates = np.asarray(convert_to_tensor(slices.values, dtype=self.dtype))
             combine(values, indices, np.broadcast_to(updates, wanted).reshape(indices.size, *values.shape[1:]))
         return self.assign(values)
@@ -371,8 +400,12 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         old, indices = self.read_value(), convert_to_tensor(slices.indices)
         updates = convert_to_tensor(slices.values, dtype=self.dtype)
         places = primitives.ExpandDims(indices, -1)
-        if who in _SCATTER_BY_METHOD:
-            return self.assign(_SCATTER_BY_METHOD[who](old, places, updates))
+        if updates.shape.rank == 0:
+            sizes = primitives.ConcatV2([primitives.Shape(indices), primitives.Shape(old)[1:]], 0)
+            updates = primitives.BroadcastTo(updates, sizes)
+        check_rows(who, updates.shape, indices.shape, old.shape)
+        if who in SCATTER_BY_METHOD:
+            return self.assign(SCATTER_BY_METHOD[who](old, places, updates))
         rows = primitives.GatherV2(old, indices, 0, 0)  # it checks the indices, too
         factors = primitives.BroadcastTo(updates, primitives.Shape(rows))
         product = primitives.UnsortedSegmentProd(factors, indices, primitives.Shape(old)[0])  # 1 where nothing is
@@ -428,7 +461,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             )
         if indices.size and (indices.min() < 0 or indices.max() >= values.shape[indices.ndim - 1]):
             bad = int(np.argmax((indices < 0) | (indices >= values.shape[indices.ndim - 1])))
-            _fail_index("batch_scatter_update", bad, int(indices.flat[bad]), values.shape[indices.ndim - 1])
+            fail_index("batch_scatter_update", bad, int(indices.flat[bad]), values.shape[indices.ndim - 1])
         flat = values.reshape(-1, *values.shape[indices.ndim - 1 :])
         rows = indices.reshape(-1, indices.shape[-1])
         updates = np.asarray(convert_to_tensor(sparse_delta.values, dtype=self.dtype)).reshape(
@@ -441,7 +474,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     def _scatter_nd(self, indices: Any, updates: Any, combine: Callable[..., Any] | None) -> Variable:
         with _core.StopRecording(True):
             old = self.read_value()
-        return self.assign(_SCATTER_BY_FUNCTION[combine](old, indices, convert_to_tensor(updates, dtype=self.dtype)))
+        return self.assign(SCATTER_BY_FUNCTION[combine](old, indices, convert_to_tensor(updates, dtype=self.dtype)))
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Adds at the positions in the last dimension of `indices`."""
@@ -532,29 +565,9 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 add_array_behaviour(Variable)
 lazy_members("tapeflow._src.diagnostics.html.values.VariableHtml", "_repr_html_")(Variable)
 
-_ROW_UPDATES = ("scatter_add", "scatter_sub", "scatter_update")
-_SCATTER_BY_METHOD = {
-    "scatter_add": primitives.TensorScatterAdd,
-    "scatter_sub": primitives.TensorScatterSub,
-    "scatter_max": primitives.TensorScatterMax,
-    "scatter_min": primitives.TensorScatterMin,
-    "scatter_update": primitives.TensorScatterUpdate,
-}
-_SCATTER_BY_FUNCTION = {
-    np.add.at: primitives.TensorScatterAdd,
-    np.subtract.at: primitives.TensorScatterSub,
-    np.maximum.at: primitives.TensorScatterMax,
-    np.minimum.at: primitives.TensorScatterMin,
-    None: primitives.TensorScatterUpdate,
-}
-
 
 def _restore(values: Any, dtype: Any, trainable: bool, name: str, shape: TensorShape) -> Variable:
     return Variable(values, trainable=trainable, name=name, dtype=dtype, shape=shape)
-
-
-def _fail_index(who: str, position: int, index: int, limit: int) -> None:
-    raise InvalidArgumentError.of(f"{who}: indices[{position}] = {index} is not in [0, {limit})")
 
 
 @public("variable_creator_scope")

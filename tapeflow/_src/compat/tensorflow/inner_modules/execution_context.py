@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from tapeflow._src import _core
@@ -94,9 +94,15 @@ def in_eager_mode() -> bool:
 
 @contextmanager
 def graph_mode() -> Iterator[None]:
-    """Operations inside become part of the default graph."""
-    with get_default_graph().as_default():
-        yield
+    """Operations inside become part of the default graph, also of one that takes its place meanwhile."""
+    graph = get_default_graph()
+    entered = _core.current_graph() is not graph
+    before = _core.swap_stage(graph)
+    try:
+        with _core.StopRecording(True) if entered else nullcontext():
+            yield
+    finally:
+        _core.swap_stage(before)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.raw_ops.operation import has_raw_operation
+from tapeflow._src.compat.raw_ops.variable_handles import ANONYMOUS
 from tapeflow._src.compat.tensorflow import execution_modes
 from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
@@ -149,6 +150,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "Context": execution_context.Context,
         "_context": execution_context.context_of_process,
         "_reset_context": execution_context.reset_context,
+        "anonymous_name": lambda: ANONYMOUS,
         "_reset_jit_compiler_flags": execution_context.reset_jit_compiler_flags,
         "async_wait": execution_context.async_wait,
         "context": execution_context.context,
@@ -269,18 +271,6 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     "python.ops.parallel_for.control_flow_ops": {"for_loop": for_loop, "pfor": pfor, "vectorized_map": vectorized_map},
     "python.ops.random_ops": {"parameterized_truncated_normal": parameterized_truncated_normal},
     "python.ops.resource_variable_ops": {
-        **{
-            name: find_object(f"raw_ops.{operation}")
-            for name, operation in {
-                "assign_add_variable_op": "AssignAddVariableOp",
-                "assign_sub_variable_op": "AssignSubVariableOp",
-                "assign_variable_op": "AssignVariableOp",
-                "read_variable_op": "ReadVariableOp",
-                "resource_gather": "ResourceGather",
-                "resource_gather_nd": "ResourceGatherNd",
-                "var_is_initialized_op": "VarIsInitializedOp",
-            }.items()
-        },
         "variable_shape": find_object("raw_ops.VariableShape"),
         "BaseResourceVariable": find_public("Variable"),
         "VariableSpec": tensor_spec.VariableSpec,
@@ -367,6 +357,24 @@ for _path, _names in (
 ):
     _NAMES_BY_PATH[_path] = {**_NAMES_BY_PATH.get(_path, {}), **_names}
 
+# Files below python.ops that take over all functions of the generated module of their name.
+_WITH_GENERATED = {
+    f"{kind}_ops"
+    for kind in [
+        "array",
+        "batch",
+        "bitwise",
+        "clustering",
+        "control_flow",
+        "data_flow",
+        "image",
+        "io",
+        "linalg",
+        "list",
+    ]
+    + ["logging", "lookup", "map", "math", "nn", "parsing", "random", "resource_variable", "sparse", "state", "string"]
+}
+
 # Imported beside modules that programs use; their names raise AttributeError.
 _WITHOUT_NAMES = [
     "core.config.flags",
@@ -416,7 +424,7 @@ def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any
     if name == "__all__":  # what `from module import *` takes
         return sorted({known for known in (*path_by_name, *vars(module)) if not known.startswith("_")})
     path = path_by_name.get(name)
-    if path is None and module.__name__.startswith("tensorflow.python.ops.gen_"):
+    if path is None and _holds_raw_operations(module.__name__):
         path = f"raw_ops.{name}" if has_raw_operation(name) else raw_path_by_function().get(name)
     if path is None and (imported := _imported_module(module.__name__.removeprefix("tensorflow."), name)):
         return _open(imported)
@@ -425,6 +433,14 @@ def _look_up(module: ModuleType, path_by_name: dict[str, str], name: str) -> Any
     found = find_public(path) if name[:1].isupper() else find_object(path)  # `Add` takes keywords, `add` positions
     setattr(module, name, found)
     return found
+
+
+def _holds_raw_operations(module: str) -> bool:
+    """Whether a module holds generated functions: its own, or all of those of a module that it imports."""
+    package, _, name = module.rpartition(".")
+    if package == "tensorflow.python.ops":
+        return name.startswith("gen_") or name in _WITH_GENERATED
+    return module.startswith("tensorflow.python.ops.linalg.sparse.")
 
 
 def _imported_module(path: str, name: str) -> str | None:

@@ -9,10 +9,12 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.devices import DevicesOfGraph
 from tapeflow._src.compat.v1.graph.operation import Operation, VariableOperation, operation_of
+from tapeflow._src.io.protos import messages
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types.device_spec import DeviceSpec
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.variable_rows import check_declared
 
 
 class VariablesOfGraph(DevicesOfGraph):
@@ -51,6 +53,8 @@ class VariablesOfGraph(DevicesOfGraph):
             value = self._first_tensor(value, dtype)
             known = value.shape if checked else TensorShape(None)
             declared = as_shape(shape) if shape is not None else known
+            if checked:
+                check_declared(known, declared)
             variable._name = full
             variable._declare(value.dtype, declared, trainable, f"{full}:0")
             operation = VariableOperation(self, full)
@@ -76,6 +80,25 @@ class VariablesOfGraph(DevicesOfGraph):
         self.created_variables.append(variable)
         self._collect(variable, trainable)
 
+    def declare_variable(self, variable: Any, dtype: Any, shape: TensorShape, name: str) -> None:
+        """Sets up a variable without an initializer: it has no value until the graph assigns one."""
+        full = _core.Graph.unique_name(self, self.scope + name)
+        variable._declare(dtype, shape, False, f"{full}:0")
+        operation = VariableOperation(self, full)
+        self._apply_device_functions(operation)
+        self.names_nodes = False
+        try:
+            reading = variable.read_value()
+            self.set_node_name(self.node_count - 2, _core.Graph.unique_name(self, f"{full}/ReadVariableOp"))
+            self.set_node_name(self.node_count - 1, _core.Graph.unique_name(self, f"{full}/Read/Identity"))
+        finally:
+            self.names_nodes = True
+        variable._name, variable._graph = full, self
+        variable._unique_id = f"{full}_{id(variable)}"
+        self._variable_by_name[full] = variable
+        self._facts_by_name[full] = (operation, -1, None, reading)
+        self.created_variables.append(variable)
+
     def _first_tensor(self, value: Any, dtype: Any) -> Tensor:
         if _core.is_symbolic(value) and dtype is not None and value.dtype != as_dtype(dtype):
             raise ValueError(
@@ -91,6 +114,36 @@ class VariablesOfGraph(DevicesOfGraph):
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         for key in keys:
             self.add_to_collection(key, variable)
+
+    def variable_def(self, variable: Any, scope: str | None) -> Any:
+        """The message that stands for a variable, its names without `scope`; None if it is not made in `scope`."""
+        _, first, value, reading = self._facts_by_name[variable._name]
+        if scope and not variable._name.startswith(f"{scope}/"):
+            return None
+        names = {
+            "variable_name": f"{variable._name}:0",
+            "initializer_name": operation_of(self, first).name if first >= 0 else "",
+            "snapshot_name": reading.name,
+            "initial_value_name": value.name if isinstance(value, Tensor) else "",
+        }
+        return messages.VariableDef(
+            **{field: name.removeprefix(f"{scope}/") if scope else name for field, name in names.items()},
+            is_resource=True,
+            trainable=variable.trainable,
+            synchronization=variable.synchronization.value,
+            aggregation=int(getattr(variable.aggregation, "value", variable.aggregation)),
+        )
+
+    def variable_of_def(self, message: Any, scope: str | None) -> Any:
+        """The variable that a message stands for; it is in this graph, perhaps within `scope`."""
+        name = f"{scope}/{message.variable_name}" if scope else message.variable_name
+        variable = self._variable_by_name.get(name.removesuffix(":0"))
+        if variable is None:
+            raise KeyError(
+                f"The name {name!r} refers to a Tensor which does not exist. The operation, "
+                f"{name.removesuffix(':0')!r}, does not exist in the graph."
+            )
+        return variable
 
     def variable_meant(self, item: Any) -> Any:
         """The variable that something to be fetched is, or names; None if it is something else."""
