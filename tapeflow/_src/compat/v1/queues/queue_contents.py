@@ -121,6 +121,8 @@ class Shared:
 class Contents(Shared):
     """What a queue holds, at most `capacity` elements; takers leave `reserve` of them until it is closed."""
 
+    _size_word = "current size"
+
     def __init__(self, label: str, capacity: int, elements: Elements, reserve: int = 0) -> None:
         super().__init__(label)
         self._elements, self._reserve = elements, reserve
@@ -159,8 +161,8 @@ class Contents(Shared):
                 return taken
             self._elements.put_back(taken)
             raise OutOfRangeError.of(
-f"{self._label} is closed and has insufficient elements "
-                f"(requested {count}, current size {len(self._elements)})",
+                f"{self._label} is closed and has insufficient elements "
+                f"(requested {count}, {self._size_word} {len(self._elements)})",
             )  # fmt: skip
 
     def _has_more(self) -> bool:

@@ -105,7 +105,7 @@ class QueueBase:
         make: Callable[[], Elements], reserve: int = 0, shared_name: str | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         self._dtypes = [as_dtype(d) for d in (dtypes if isinstance(dtypes, list | tuple) else [dtypes])]
-        self._shapes = _shapes(shapes, self._dtypes)
+        self._shapes = component_shapes(shapes, self._dtypes)
         self._names = _names(names, self._dtypes)
         graph, base = session_graph(), name or default_name
         self._full_name = base if graph is None else full_name(graph, base)
@@ -261,7 +261,8 @@ class QueueBase:
         return named_call(name, lambda: [convert_to_tensor(ask(self._now()), dtype)], [], [(dtype, [])])[0]
 
 
-def _shapes(shapes: Any, dtypes: list[Any]) -> list[TensorShape]:
+def component_shapes(shapes: Any, dtypes: list[Any]) -> list[TensorShape]:
+    """The shape of each component; unknown ones if none are given."""
     if shapes is None:
         return [TensorShape(None) for _ in dtypes]
     listed = isinstance(shapes, list | tuple) and not (len(dtypes) == 1 and all(isinstance(d, int) for d in shapes))
@@ -387,7 +388,7 @@ class PriorityQueue(QueueBase):
         name: str = "priority_queue",
     ) -> None:  # fmt: skip
         types = list(types) if isinstance(types, list | tuple) else [types]
-        shapes = [TensorShape([]), *_shapes(shapes, types)]
+        shapes = [TensorShape([]), *component_shapes(shapes, types)]
         super().__init__(
             "PriorityQueue", capacity, ["int64", *types], shapes, names, "priority_queue", name, SortedElements,
             shared_name=shared_name,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.compat.v1.graph.devices import merge_device
+from tapeflow._src.compat.v1.queues.barriers import Barrier
+from tapeflow._src.compat.v1.queues.staging_areas import MapStagingArea, StagingArea
 from tapeflow._src.compat.v1.sessions import evaluation, session_layers, timeline
 from tapeflow._src.compat.v1.sessions.session import DeviceAttributes
 from tapeflow._src.compat.v1.train.device_setter import STANDARD_PS_OPS
@@ -45,6 +47,11 @@ names_by_path: dict[str, dict[str, Any]] = {
         "check_valid": check_valid,
         "is_device_spec": is_device_spec,
         "merge_device": merge_device,
+    },
+    "python.ops.data_flow_ops": {
+        "Barrier": Barrier,
+        "MapStagingArea": MapStagingArea,
+        "StagingArea": StagingArea,
     },
     "python.training.monitored_session": {
         "_CoordinatedSession": session_layers.CoordinatedSession,
