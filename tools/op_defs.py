@@ -43,7 +43,7 @@ DATASETS = frozenset(
     + ("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2", "AssertCardinalityDataset", "OptimizeDataset")
     + ("OptimizeDatasetV2", "AutoShardDataset", "AssertNextDataset", "NonSerializableDataset", "DatasetToSingleElement")
     + ("IteratorGetNextAsOptional", "GroupByWindowDataset", "DirectedInterleaveDataset", "RebatchDatasetV2")
-    + ("RandomDataset", "RandomDatasetV2")
+    + ("RandomDataset", "RandomDatasetV2", "GroupByReducerDataset", "ExperimentalGroupByReducerDataset")
 )
 
 

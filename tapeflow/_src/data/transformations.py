@@ -9,7 +9,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.data.options import AUTOTUNE
 from tapeflow._src.data.pipes import batching, choosing, flattening, mapping, ordering, padding, sources
-from tapeflow._src.data.pipes.buckets import Bucketed
+from tapeflow._src.data.pipes.buckets import Bucketed, Buckets
 from tapeflow._src.data.pipes.pipe import Pipe
 from tapeflow._src.data.pipes.sampling import Resampled
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -159,11 +159,11 @@ class Transformations:
         name: str | None = None,
     ) -> Any:
         """Padded batches of elements of similar length."""
-        pipe = Bucketed(
-            self._pipe, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+        given = Buckets(
+            element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
             pad_to_bucket_boundary, no_padding, drop_remainder,
         )  # fmt: skip
-        return self._then(pipe)
+        return self._then(Bucketed(self._pipe, given))
 
     # ---- functions
 

@@ -111,6 +111,30 @@ def chosen(m, x):
     return total(Dataset.choose_from_datasets([rows(x), Dataset.from_tensors(x[0]).repeat()], numbers))
 
 
+def bucketed(m, x):
+    numbers = Dataset.range(11).map(lambda i: {"a": tf.fill([i % 5 + 1], i), "b": tf.cast(i, tf.float32)})
+    return total(
+        numbers.bucket_by_sequence_length(
+            lambda e: tf.size(e["a"]) + tf.cast(x[0, 0], tf.int32),
+            bucket_boundaries=[3, 5, 7],
+            bucket_batch_sizes=[2, 3, 1, 1],
+            padding_values={"a": tf.constant(7, tf.int64), "b": 0.0},
+            pad_to_bucket_boundary=True,
+            drop_remainder=True,
+        ).map(lambda e: tf.cast(tf.reduce_sum(e["a"]), tf.float32) * tf.cast(tf.shape(e["a"])[1], tf.float32))
+    )
+
+
+def reduced_by_key(m, x):
+    reducer = tf.data.experimental.Reducer(
+        lambda key: (x[0, 1], key),
+        lambda state, row: (state[0] * 0.5 + row["r"][1], state[1] + 1),
+        lambda value, count: {"v": value * m.v, "n": count},
+    )
+    groups = tf.data.experimental.group_by_reducer(lambda row: tf.cast(row["r"][0], tf.int64), reducer)
+    return rows({"r": x}).apply(groups).batch(5).get_single_element()
+
+
 FUNCTIONS = {
     "single": lambda m, x: rows(x).map(lambda row: row * m.v).batch(10).get_single_element(),
     "padded": lambda m, x: lengths(x).padded_batch(10, padding_values=-1).get_single_element(),
@@ -154,6 +178,17 @@ FUNCTIONS = {
     "sparse batch": lambda m, x: rows(x).map(tf.sparse.from_dense).batch(3).get_single_element(),
     "table": lambda m, x: rows(tf.constant(["a", "b"])).map(m.table.lookup).batch(2).get_single_element(),
     "grouped": grouped,
+    "bucketed": bucketed,
+    "bucketed as pairs": lambda m, x: total(
+        lengths(x)
+        .map(lambda r: (r, tf.size(r)))
+        .bucket_by_sequence_length(lambda r, n: n, [2], [2, 1])
+        .map(lambda r, n: tf.reduce_sum(r) + tf.reduce_sum(n) + tf.size(r))
+    ),
+    "buckets that are not padded": lambda m, x: total(
+        lengths(x).bucket_by_sequence_length(tf.size, [2], [2, 1], no_padding=True)
+    ),
+    "reduced by key": reduced_by_key,
     "chosen": chosen,
     "loop": loop,
     "loop that breaks": loop_that_breaks,
@@ -205,14 +240,6 @@ def test_loops_read_elements_ahead(tmp_path):
     used = [node.op for function in library.function for node in function.node_def]
     assert used.count("IteratorGetNextAsOptional") == 2  # before the loop, and at the end of its body
     assert "EagerPyFunc" not in used
-
-
-def test_what_has_no_node_is_refused(tmp_path):
-    def buckets(m, x):
-        return total(lengths(x).bucket_by_sequence_length(lambda v: tf.shape(v)[0], [2], [2, 2]))
-
-    with pytest.raises(tf.errors.UnimplementedError, match="bucket_by_sequence_length cannot be written"):
-        restored(buckets, tmp_path)
 
 
 def test_generators_are_refused(tmp_path):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.compat.graph_def.program import Context, Step, handles
-from tapeflow._src.compat.saved_model.dataset_nodes import Stage, as_tuples, components, function_of
+from tapeflow._src.compat.saved_model.dataset_nodes import Stage, as_tuple, as_tuples, components, function_of
 from tapeflow._src.data.dataset import Dataset
+from tapeflow._src.data.experimental import Reducer, group_by_reducer
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 
@@ -97,20 +98,42 @@ def _filter(step: Step, values: list[Any], context: Context) -> Any:
     return [Stage(values[0].dataset.filter(lambda *x: run(*x)[0]))]
 
 
+def _functions_of(step: Step, values: list[Any], context: Context, *names: str) -> list[Any]:
+    """The functions `name_func` of a node, each of which takes the next of what the node has beside its dataset."""
+    found, rest = [], iter(values[1:])
+    for name in names:
+        captured = [next(rest) for _ in step.attributes[f"T{name}_func_other_arguments"]]
+        found.append(function_of(step, context, f"{name}_func", captured))
+    return found
+
+
 @handles("GroupByWindowDataset")
 def _group_by_window(step: Step, values: list[Any], context: Context) -> Any:
-    counts = [len(step.attributes[f"T{name}_func_other_arguments"]) for name in ("key", "reduce", "window_size")]
-    rest = iter(values[1:])
-    key, reduce, size = (
-        function_of(step, context, f"{name}_func", [next(rest) for _ in range(count)])
-        for name, count in zip(("key", "reduce", "window_size"), counts)
-    )
+    key, reduce, size = _functions_of(step, values, context, "key", "reduce", "window_size")
     found = values[0].dataset.group_by_window(
         key_func=lambda *x: run_one(key, *x),
         reduce_func=lambda number, part: as_tuples(reduce(number, part)[0]),
         window_size_func=lambda number: run_one(size, number),
     )
     return [Stage(found)]
+
+
+@handles("GroupByReducerDataset", "ExperimentalGroupByReducerDataset")
+def _group_by_reducer(step: Step, values: list[Any], context: Context) -> Any:
+    names = ("key", "init", "reduce", "finalize")
+    rest = iter(values[1:])
+    key, init, reduce, finalize = (
+        function_of(
+            step, context, f"{name}_func", [next(rest) for _ in step.attributes[f"T{name}_func_other_arguments"]]
+        )
+        for name in names
+    )
+    reducer = Reducer(
+        lambda number: tuple(init(number)),
+        lambda state, x: tuple(reduce(*state, *as_tuple(x))),
+        lambda *state: tuple(finalize(*as_tuple(state))),
+    )
+    return [Stage(values[0].dataset.apply(group_by_reducer(lambda *x: run_one(key, *x), reducer)))]
 
 
 def run_one(function: Any, *values: Any) -> Any:

@@ -6,6 +6,7 @@ from tapeflow._src.compat.graph_def.export_rules import (
     compositions,
     control_flow,
     control_gradients,
+    dataset_groups,
     datasets,
     deferred,
     effects,

@@ -22,7 +22,6 @@ from tapeflow._src.data.files import FromFiles
 from tapeflow._src.data.graph_calls import DatasetCall, functions_of
 from tapeflow._src.data.pipes import (
     batching,
-    buckets,
     choosing,
     flattening,
     mapping,
@@ -42,14 +41,16 @@ from tapeflow._src.types.tensor_spec import TensorSpec
 
 _ENDLESS = 2**63 - 1
 # What stages are called that are made of others in TensorFlow.
-_NAMES: dict[type, str] = {buckets.Bucketed: "bucket_by_sequence_length", sources.Generated: "from_generator"}
+_NAMES: dict[type, str] = {sources.Generated: "from_generator"}
 _FIRST_OUTSIDE, _FIRST_PACKED = -1000, -2000  # numbers of inputs of functions that are no values of their graphs
 
 Rule = Callable[["DatasetWriter", Any], Ref]
 _rule_by_pipe: dict[type, Rule] = {}
 
 
-def _stage(*kinds: type) -> Callable[[Rule], Rule]:
+def stage(*kinds: type) -> Callable[[Rule], Rule]:
+    """Registers how stages of some kinds are written."""
+
     def register(rule: Rule) -> Rule:
         _rule_by_pipe.update(dict.fromkeys(kinds, rule))
         return rule
@@ -249,18 +250,18 @@ def _leaf(datasets: DatasetWriter, spec: Any, leaf: Any, rows: bool = False) -> 
 # ---- sources
 
 
-@_stage(sources.Tensors)
+@stage(sources.Tensors)
 def _tensors(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("TensorDataset", pipe, [_leaf(d, s, leaf) for s, leaf in zip(pipe.specs, pipe._leaves)])
 
 
-@_stage(sources.Slices)
+@stage(sources.Slices)
 def _slices(d: DatasetWriter, pipe: Any) -> Ref:
     parts = [_leaf(d, spec, leaf, rows=True) for spec, leaf in zip(pipe.specs, pipe._leaves)]
     return d.node("TensorSliceDataset", pipe, parts)
 
 
-@_stage(sources.Numbers)
+@stage(sources.Numbers)
 def _numbers(d: DatasetWriter, pipe: Any) -> Ref:
     start, stop, step = pipe._bounds
     return d.node(
@@ -268,12 +269,12 @@ def _numbers(d: DatasetWriter, pipe: Any) -> Ref:
     )
 
 
-@_stage(sources.RandomNumbers)
+@stage(sources.RandomNumbers)
 def _random(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("RandomDataset", pipe, *_seeds(d, pipe))
 
 
-@_stage(NamedDataset)
+@stage(NamedDataset)
 def _named(d: DatasetWriter, pipe: Any) -> Ref:
     ref = d.value(pipe.handle)
     if ref.dtype.name != "variant":
@@ -281,7 +282,7 @@ def _named(d: DatasetWriter, pipe: Any) -> Ref:
     return ref
 
 
-@_stage(FromFiles)
+@stage(FromFiles)
 def _files(d: DatasetWriter, pipe: Any) -> Ref:
     if pipe.inputs:
         raise d.refused(pipe, "a dataset of names")
@@ -300,20 +301,20 @@ def _seeds(d: DatasetWriter, pipe: Any) -> list[Ref]:
 # ---- functions of elements
 
 
-@_stage(mapping.Mapped)
+@stage(mapping.Mapped)
 def _mapped(d: DatasetWriter, pipe: Any) -> Ref:
     before, (name, captured) = d.pipe(pipe.inputs[0]), d.function(pipe._function)
     return d.node("MapDataset", pipe, before, captured, f=name, preserve_cardinality=pipe._preserves_count)
 
 
-@_stage(mapping.Filtered)
+@stage(mapping.Filtered)
 def _filtered(d: DatasetWriter, pipe: Any) -> Ref:
     before, (name, captured) = d.pipe(pipe.inputs[0]), d.function(pipe._function)
     op = "TakeWhileDataset" if isinstance(pipe, mapping.TakenWhile) else "FilterDataset"
     return d.node(op, pipe, before, captured, predicate=name)
 
 
-@_stage(mapping.Scanned)
+@stage(mapping.Scanned)
 def _scanned(d: DatasetWriter, pipe: Any) -> Ref:
     before, (name, captured) = d.pipe(pipe.inputs[0]), d.function(pipe._function)
     leaves = pipe.state_leaves()
@@ -321,26 +322,18 @@ def _scanned(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("ScanDataset", pipe, before, state, captured, f=name, preserve_cardinality=True)
 
 
-@_stage(mapping.GroupedByWindow)
-def _grouped(d: DatasetWriter, pipe: Any) -> Ref:
-    before = d.pipe(pipe.inputs[0])
-    key, reduce, size = (d.function(f) for f in (pipe._key, pipe._reduce, pipe._size))
-    names = {"key_func": key[0], "reduce_func": reduce[0], "window_size_func": size[0]}
-    return d.node("GroupByWindowDataset", pipe, before, key[1], reduce[1], size[1], **names)
-
-
-@_stage(mapping.WithoutErrors)
+@stage(mapping.WithoutErrors)
 def _without_errors(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("IgnoreErrorsDataset", pipe, d.pipe(pipe.inputs[0]), log_warning=pipe._warn is not None)
 
 
-@_stage(flattening.FlatMapped)
+@stage(flattening.FlatMapped)
 def _flat_mapped(d: DatasetWriter, pipe: Any) -> Ref:
     before, (name, captured) = d.pipe(pipe.inputs[0]), d.function(pipe._function)
     return d.node("FlatMapDataset", pipe, before, captured, f=name)
 
 
-@_stage(flattening.Interleaved)
+@stage(flattening.Interleaved)
 def _interleaved(d: DatasetWriter, pipe: Any) -> Ref:
     before, (name, captured) = d.pipe(pipe.inputs[0]), d.function(pipe._function)
     sizes = [d.value(size, "int64") for size in (pipe._cycle, pipe._block)]
@@ -355,7 +348,7 @@ def _needs_dense(d: DatasetWriter, pipe: Pipe) -> None:
         raise d.refused(pipe, "sparse or ragged elements")
 
 
-@_stage(batching.Batched)
+@stage(batching.Batched)
 def _batched(d: DatasetWriter, pipe: Any) -> Ref:
     if any(isinstance(spec, DatasetSpec) for spec in pipe.specs):
         raise d.refused(pipe, "datasets as elements")
@@ -363,7 +356,7 @@ def _batched(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("BatchDatasetV2", pipe, before, d.value(pipe._size, "int64"), d.value(pipe._drops))
 
 
-@_stage(batching.RaggedBatched)
+@stage(batching.RaggedBatched)
 def _ragged_batched(d: DatasetWriter, pipe: Any) -> Ref:
     """Each tensor becomes a variant, so that a batch may hold different sizes."""
     specs = pipe.inputs[0].specs
@@ -388,13 +381,13 @@ def _ragged_batched(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("BatchDatasetV2", pipe, before, d.value(pipe._size, "int64"), d.value(pipe._drops))
 
 
-@_stage(batching.Unbatched)
+@stage(batching.Unbatched)
 def _unbatched(d: DatasetWriter, pipe: Any) -> Ref:
     _needs_dense(d, pipe)
     return d.node("UnbatchDataset", pipe, d.pipe(pipe.inputs[0]))
 
 
-@_stage(batching.Rebatched)
+@stage(batching.Rebatched)
 def _rebatched(d: DatasetWriter, pipe: Any) -> Ref:
     _needs_dense(d, pipe)
     sizes = pipe._size if pipe._in_turn is None else pipe._in_turn
@@ -404,7 +397,7 @@ def _rebatched(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("RebatchDatasetV2", pipe, before, d.value(np.asarray(sizes), "int64"), d.value(pipe._drops))
 
 
-@_stage(padding.PaddedBatched)
+@stage(padding.PaddedBatched)
 def _padded(d: DatasetWriter, pipe: Any) -> Ref:
     def sizes(shape: Any) -> Ref:
         if isinstance(shape, TensorShape):
@@ -417,7 +410,7 @@ def _padded(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("PaddedBatchDatasetV2", pipe, before, size, shapes, values, d.value(pipe._drops))
 
 
-@_stage(windows.Windows)
+@stage(windows.Windows)
 def _windows(d: DatasetWriter, pipe: Any) -> Ref:
     sizes = [d.value(size, "int64") for size in (pipe._size, pipe._shift, pipe._stride)]
     return d.node("WindowDataset", pipe, d.pipe(pipe.inputs[0]), *sizes, d.value(pipe._drops))
@@ -426,28 +419,28 @@ def _windows(d: DatasetWriter, pipe: Any) -> Ref:
 # ---- order and number of elements
 
 
-@_stage(ordering.Passing)
+@stage(ordering.Passing)
 def _passed(d: DatasetWriter, pipe: Any) -> Ref:
     """What changes how elements are computed, and not what they are."""
     return d.pipe(pipe.inputs[0])
 
 
-@_stage(ordering.Prefetched)
+@stage(ordering.Prefetched)
 def _prefetched(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("PrefetchDataset", pipe, d.pipe(pipe.inputs[0]), d.value(pipe._size, "int64"))
 
 
-@_stage(ordering.Counted)
+@stage(ordering.Counted)
 def _counted(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("AssertCardinalityDataset", pipe, d.pipe(pipe.inputs[0]), d.value(pipe._expected, "int64"))
 
 
-@_stage(ordering.Cached)
+@stage(ordering.Cached)
 def _cached(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("CacheDataset", pipe, d.pipe(pipe.inputs[0]), d.value(pipe._folder, "string"))
 
 
-@_stage(ordering.Shuffled)
+@stage(ordering.Shuffled)
 def _shuffled(d: DatasetWriter, pipe: Any) -> Ref:
     before, size = d.pipe(pipe.inputs[0]), d.value(pipe._size, "int64")
     return d.node("ShuffleDataset", pipe, before, size, *_seeds(d, pipe), reshuffle_each_iteration=pipe._source.changes)
@@ -461,28 +454,28 @@ def _number_of(op: str, *names: str) -> Rule:
     return write
 
 
-_stage(ordering.Taken)(_number_of("TakeDataset", "_count"))
-_stage(ordering.Skipped)(_number_of("SkipDataset", "_count"))
-_stage(ordering.Repeated)(_number_of("RepeatDataset", "_count"))
-_stage(ordering.Sharded)(_number_of("ShardDataset", "_shards", "_index"))
+stage(ordering.Taken)(_number_of("TakeDataset", "_count"))
+stage(ordering.Skipped)(_number_of("SkipDataset", "_count"))
+stage(ordering.Repeated)(_number_of("RepeatDataset", "_count"))
+stage(ordering.Sharded)(_number_of("ShardDataset", "_shards", "_index"))
 
 
-@_stage(ordering.Joined)
+@stage(ordering.Joined)
 def _joined(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("ConcatenateDataset", pipe, *(d.pipe(before) for before in pipe.inputs))
 
 
-@_stage(ordering.Zipped, ordering.Numbered)
+@stage(ordering.Zipped, ordering.Numbered)
 def _zipped(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("ZipDataset", pipe, [d.pipe(before) for before in pipe.inputs])
 
 
-@_stage(choosing.Directed)
+@stage(choosing.Directed)
 def _directed(d: DatasetWriter, pipe: Any) -> Ref:
     selector, *pipes = (d.pipe(before) for before in pipe.inputs)
     return d.node("DirectedInterleaveDataset", pipe, selector, pipes, stop_on_empty_dataset=pipe._stops)
 
 
-@_stage(choosing.Unique)
+@stage(choosing.Unique)
 def _unique(d: DatasetWriter, pipe: Any) -> Ref:
     return d.node("UniqueDataset", pipe, d.pipe(pipe.inputs[0]))
