@@ -62,22 +62,30 @@ def torch_call(torch, row: str, arrays: dict, with_gradient: bool):
 def jax_call(jax, row: str, arrays: dict, with_gradient: bool):
     names, function = ROWS[row][0], ROWS[row][3]
     given = [jax.numpy.asarray(arrays[name]) for name in names]
-    forward = compute = lambda *given: function(jax.numpy, *given)
-    if with_gradient:
-        differentiated = [i for i, x in enumerate(given) if x.dtype.kind in "fc"]
+    if not with_gradient:
+        compiled = jax.jit(lambda *given: function(jax.numpy, *given))
+        return lambda: jax.block_until_ready(compiled(*given))
+    differentiated = [i for i, x in enumerate(given) if x.dtype.kind in "fc"]
 
-        def compute(*given):
-            def of_sources(*sources):
-                every = list(given)
-                for i, source in zip(differentiated, sources, strict=True):
-                    every[i] = source
-                return forward(*every)
+    def vjp(*given):
+        def of_sources(*sources):
+            every = list(given)
+            for i, source in zip(differentiated, sources, strict=True):
+                every[i] = source
+            return function(jax.numpy, *every)
 
-            y, backward = jax.vjp(of_sources, *(given[i] for i in differentiated))
-            return backward(jax.tree.map(jax.numpy.ones_like, y))
+        return jax.vjp(of_sources, *(given[i] for i in differentiated))
 
+    # The result is computed, too, and the compiler does not know the cotangent: as in a training step.
+    def compute(dy, *given):
+        y, backward = vjp(*given)
+        return y, backward(dy)
+
+    ones = jax.tree.map(
+        lambda spec: jax.numpy.ones(spec.shape, spec.dtype), jax.eval_shape(lambda *g: vjp(*g)[0], *given)
+    )
     compiled = jax.jit(compute)
-    return lambda: jax.block_until_ready(compiled(*given))
+    return lambda: jax.block_until_ready(compiled(ones, *given))
 
 
 def numpy_call(np, row: str, arrays: dict, with_gradient: bool):

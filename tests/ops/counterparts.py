@@ -347,6 +347,7 @@ others: dict[str, Callable[..., Any]] = {
     "StopGradient": lambda x: x,
     "StraightThrough": lambda x, y: y,
     "StridedSlice": _strided,
+    "Sort": lambda x, ascending=True: np.sort(x) if ascending else np.sort(x)[..., ::-1],
     "StridedSliceGrad": _strided_spread,
     "TensorScatterAdd": lambda x, i, u: _scatter(x, i, u, np.add),
     "TensorScatterMax": lambda x, i, u: _scatter(x, i, u, np.maximum),

@@ -339,6 +339,7 @@ builders_by_name: dict[str, list[Builder]] = {
     "CountValues": [lambda m: call(m.index(5, 8), 4), lambda m: call(m.index(7, 2, 300), 7)],
     "DistinctElements": [lambda m: call(m.distinct(5)[m.index(5, 8)])],
     "SearchSorted": [lambda m: call(np.sort(m.distinct(2, 4)), m.distinct(2, 3), m.choose((False, True)))],
+    "Sort": [lambda m: call(m.distinct(2, 4), m.choose((False, True)))],
     "TopKV2": [lambda m: call(m.distinct(2, 4), m.size(0, 1, 3)), lambda m: call(m.distinct(4), 2, True, True)],
     # reductions that are not of the family
     "ArgMax": [lambda m: call(m.distinct(2, 3), m.choose((0, 1, -1)))],

@@ -5,7 +5,7 @@
 
 #include "base/blocks.h"
 #include "base/parallel.h"
-#include "kernels/sort.h"
+#include "kernels/sort/rows.h"
 #include "op/cost.h"
 #include "ops/family.h"
 #include "ops/partial_shape.h"
@@ -33,21 +33,25 @@ template <class Position> void write_positions(const Tensor& y, int64_t begin, i
 // x as rows of its last dimension.
 Shape as_rows(const Shape& x) { return {x.elements(0, x.rank() - 1), x.back()}; }
 
-// Elements and positions of the first k places of the order of each row.
+// Elements and positions of the first k places of the order of each row: of all places, or of many, by sorting the row.
 template <class Item, class T>
-void order_rows(const Tensor& x, int64_t k, bool descending, const Tensor& values, const Tensor& indices) {
+void pick_rows(const Tensor& x, int64_t k, bool descending, const Tensor& values, const Tensor& indices) {
+  constexpr int64_t short_row = 256, middle_row = 4096;  // sorted sooner than searched for a few, for many
   const int64_t n = x.shape().back();
+  const bool sorts = (k == n || n <= short_row || (k > kFew && n <= middle_row)) && n >> 31 == 0;
   visit<signed_integers.bits>(indices.dtype(), [&](auto* p) {
     using Index = Pointee<decltype(p)>;
     parallel_for(values.size() / k, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
+      T* value = values.mutable_data<T>();
+      Index* index = indices.mutable_data<Index>();
+      if (sorts)
+        return order_rows(x.data<T>() + begin * n, value + begin * k, index + begin * k, end - begin, n, k, descending);
       SortSpace<Item> space;
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x.data<T>() + row * n;
-        T* value = values.mutable_data<T>() + row * k;
-        Index* index = indices.mutable_data<Index>() + row * k;
         first_of_order(from, n, k, descending, space, [&](int64_t place, int64_t position) {
-          value[place] = from[position];
-          index[place] = Index(position);
+          value[row * k + place] = from[position];
+          index[row * k + place] = Index(position);
         });
       }
     });
@@ -89,9 +93,9 @@ const Op& top_k_op = define(Op{
             using T = Pointee<decltype(p)>;
             using Item = std::conditional_t<sizeof(T) <= 4, NarrowItem, WideItem>;
             if (sizeof(T) <= 4 && n >> 32)
-              order_rows<WideItem, T>(x, k, descending, values, indices);
+              pick_rows<WideItem, T>(x, k, descending, values, indices);
             else
-              order_rows<Item, T>(x, k, descending, values, indices);
+              pick_rows<Item, T>(x, k, descending, values, indices);
           });
         },
     .vjp =
@@ -109,6 +113,68 @@ const Op& top_k_op = define(Op{
     .keep = keep_output(1),
     .batch = batch_leading,
     .returns_list = true,
+});
+
+// Elements of each row in order. Of narrow types few elements differ, so their positions cost little.
+template <class T> void sort_all(const Tensor& x, bool descending, const Tensor& y) {
+  const int64_t n = x.shape().back();
+  parallel_for(x.size() / n, std::max<int64_t>(1, kSortGrain / n), [&](int64_t begin, int64_t end) {
+    const T* from = x.data<T>() + begin * n;
+    T* to = y.mutable_data<T>() + begin * n;
+    if constexpr (has_vector_keys<T>) {
+      sort_rows(from, to, end - begin, n, descending);
+    } else if (n >> 31) {
+      std::copy(from, from + (end - begin) * n, to);
+      for (; to != y.data<T>() + end * n; to += n)
+        std::stable_sort(to, to + n,
+                         [&](T a, T b) { return directed_key(a, descending) < directed_key(b, descending); });
+    } else {
+      Scratch<int32_t> positions((end - begin) * n);
+      order_rows(from, to, positions.data(), end - begin, n, n, descending);
+    }
+  });
+}
+constexpr struct : Keys {
+  Key<bool> ascending = next("ascending");
+} sort_params;
+// The positions that the elements came from.
+Tensor order_of(const RuleContext& c, const Tensor& x) {
+  const Shape& shape = x.shape();
+  return run_all(top_k_op, std::array{x},
+                 {Param(shape.back()), Param(true), Param(c.params[sort_params.ascending]), Param()})[1];
+}
+// The elements along the last dimension in order. Equal elements keep their order.
+const Op& sort_op = define(Op{
+    .name = "Sort",
+    .planning = {.cost = {cost::sorted_rows, 0.2}, .cannot_fail = true},
+    .arguments = {tensor("values", real_numbers), flag(sort_params.ascending, true)},
+    .infer =
+        [](Call& call) {
+          const Tensor& x = call.in[0];
+          if (x.rank() < 1) fail(ErrorKind::invalid_argument, "sort: values must be >= 1-D, got shape ", x.shape());
+          call.returns(x.dtype(), x.shape());
+        },
+    .kernel =
+        [](Call& call) {
+          const Tensor &x = call.in[0], &y = call.out[0];
+          if (x.size() == 0) return;
+          visit<real_numbers.bits>(
+              x.dtype(), [&](auto* p) { sort_all<Pointee<decltype(p)>>(x, !call.params[sort_params.ascending], y); });
+        },
+    .vjp =
+        [](RuleContext& c) {
+          const Shape rows = as_rows(c.shape(0));
+          Tensor order = reshape(order_of(c, c.x(0)), rows);
+          c.set(0, reshape(gather_grad(reshape(c.dy(), rows), order, rows, 1, 1), c.shape(0)));
+        },
+    .jvp =
+        [](RuleContext& c) {
+          const Shape shape = c.x_dot(0).shape(), rows = as_rows(shape);
+          Tensor order = reshape(order_of(c, c.x(0)), rows);
+          c.set(0, reshape(gather(reshape(c.x_dot(0), rows), order, 1, 1), shape));
+        },
+    .keep = keep_input(0),
+    .batch = batch_leading,
 });
 
 // For each of `width` values the number of elements of a sorted line of which before(element, value) is true. The line

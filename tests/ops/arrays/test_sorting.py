@@ -1,5 +1,9 @@
 """Sorting, the k largest, search and distinct elements against NumPy; ties, NaN, gradients."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -107,3 +111,66 @@ def test_many_distinct_elements(dtype):
         np.testing.assert_array_equal(np.argsort(order)[number], index)
     x = np.array([np.nan, 1, np.nan, 1, 2])
     np.testing.assert_array_equal(tf.unique(x).idx, [0, 1, 2, 1, 3])
+
+
+def check_every_size() -> None:
+    """Lines of many sizes: random, with few values, in order, with NaN, both zeros and the extremes of the type."""
+    generator = np.random.default_rng(3)
+    for dtype in ("float32", "float64", "int32", "int64", "uint32", "uint64", "int8", "float16"):
+        for size in [*range(1, 18), 31, 33, 63, 65, 100, 127, 129, 255, 257, 300, 1000, 5000]:
+            rows = 37 if size < 20 else 3
+            special = [0, 1]
+            if dtype.startswith("float"):
+                special += [np.nan, -0.0, 0.0, np.inf, -np.inf, -np.nan]
+            else:
+                special += [np.iinfo(dtype).min, np.iinfo(dtype).max]
+            wide = generator.normal(size=(rows, size)) * 1e3
+            bits = generator.integers(-(2**62), 2**62, (rows, size)) >> generator.integers(0, 60, (rows, size))
+            for x in (
+                wide.astype(np.int64).astype(dtype) if dtype == "int8" else np.abs(wide).astype(dtype),
+                bits.astype(dtype),
+                np.sort(wide)[:, ::-1].astype(np.int64).astype(dtype),
+                generator.integers(0, 3, (rows, size)).astype(dtype),
+                generator.choice(np.array(special, dtype), (rows, size)),
+                np.where(
+                    generator.random((rows, size)) < 0.1, generator.choice(np.array(special, dtype), size), bits
+                ).astype(dtype),
+            ):
+                for direction in ("ASCENDING", "DESCENDING"):
+                    key = x.astype(np.longdouble) if direction == "ASCENDING" else -x.astype(np.longdouble)
+                    order = np.argsort(key, kind="stable")
+                    expected = np.take_along_axis(x, order, -1)
+                    where = f"{dtype} {size} {direction}"
+                    np.testing.assert_array_equal(tf.argsort(x, direction=direction), order, where)
+                    found = tf.sort(x, direction=direction).numpy()
+                    assert found.tobytes() == expected.tobytes(), where
+            few = max(1, size // 3)
+            values, places = tf.math.top_k(x, few)
+            np.testing.assert_array_equal(places, order[:, :few])
+            assert values.numpy().tobytes() == np.ascontiguousarray(expected[:, :few]).tobytes()
+
+
+@pytest.mark.parametrize("instructions", ["avx512", "avx2", "baseline"])
+def test_every_size_with_every_instruction_set(instructions):
+    program = (
+        f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); import test_sorting as t; t.check_every_size()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | {"TAPEFLOW_ISA": instructions})
+
+
+def test_sort_in_a_function_and_its_second_order():
+    x = tf.constant([[3.0, 1.0, 2.0], [0.0, -1.0, 5.0]])
+    weights = tf.constant([[1.0, 10.0, 100.0]])
+
+    @tf.function
+    def of_sorted(x):
+        return tf.reduce_sum(tf.sort(x, direction="DESCENDING") ** 3 * weights)
+
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = of_sorted(x)
+        dx = tape.gradient(y, x)
+    np.testing.assert_allclose(dx, [[27.0, 300.0, 120.0], [0.0, 300.0, 75.0]])
+    np.testing.assert_allclose(outer.gradient(dx, x), [[18.0, 600.0, 120.0], [0.0, -600.0, 30.0]])

@@ -10,7 +10,7 @@ from typing import Any
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
-from tapeflow._src.ops.arrays.constants import dynamic_dims
+from tapeflow._src.ops.arrays.constants import dynamic_dims, is_open
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.arrays.shaping import of_rank
@@ -25,10 +25,16 @@ UniqueWithCounts = namedtuple("UniqueWithCounts", ["y", "idx", "count"])
 _DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 
+def _ordered_rows(values: Any, direction: str, output: int) -> Tensor:
+    if output == 0 and not is_open(values):
+        return primitives.Sort(values, direction == "ASCENDING")
+    return primitives.TopKV2(values, dynamic_dims(values)[-1], True, direction == "ASCENDING")[output]
+
+
 def _ordered(values: Any, axis: Any, direction: str, output: int) -> Tensor:
     values = convert_to_tensor(values)
     if type(axis) is int and axis == -1 and not _core.is_tracing() and values.ndim > 0 and direction in _DIRECTIONS:
-        return primitives.TopKV2(values, values.shape[-1], True, direction == "ASCENDING")[output]
+        return _ordered_rows(values, direction, output)
     rank = values.shape.rank
     if direction not in _DIRECTIONS:
         raise ValueError(f"`direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}")
@@ -39,7 +45,7 @@ def _ordered(values: Any, axis: Any, direction: str, output: int) -> Tensor:
     last = axis == rank - 1
     swapped = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
     x = values if last else primitives.Transpose(values, swapped)
-    y = primitives.TopKV2(x, dynamic_dims(x)[-1], True, direction == "ASCENDING")[output]
+    y = _ordered_rows(x, direction, output)
     return y if last else primitives.Transpose(y, swapped)
 
 

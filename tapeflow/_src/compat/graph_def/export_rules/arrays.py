@@ -158,6 +158,15 @@ def _top_k(n: ExportedNode) -> Any:
     return [e.one(flip, values) if flip else values, indices]
 
 
+@writes("Sort")
+def _sort(n: ExportedNode) -> Any:
+    e, x = n.e, n[0]
+    flip = ("Neg" if x.dtype.is_floating else "Invert") if n.param(0) else None
+    x = e.one(flip, x) if flip else x
+    values, _ = e.node("TopKV2", x, e.ints(n.shape(0)[-1]), sorted=True, index_type="int32")
+    return e.one(flip, values) if flip else values
+
+
 @writes("SearchSorted")
 def _search(n: ExportedNode) -> Any:
     op = "UpperBound" if n.param(0) else "LowerBound"
