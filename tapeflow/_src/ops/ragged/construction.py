@@ -11,10 +11,14 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.ops.sparse.crosses import crossed_rows, hash_features, join_features
+from tapeflow._src.ops.sparse.coordinates import is_sparse
+from tapeflow._src.ops.sparse.crosses import check_crossed, crossed_rows, hash_features, join_features
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype, float32, float64, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 @public("ragged.constant")
@@ -34,7 +38,8 @@ def constant(
 
     def make(values: Any, shape: Any) -> Any:
         if shape is not None and not isinstance(values, np.ndarray) and not len(values if shape else [values]):
-            return cast(np.zeros(shape, np.float32), dtype or float32)
+            kind = as_dtype(dtype or float32)
+            return convert_to_tensor(np.zeros(shape, object if kind.name == "string" else kind.as_numpy_dtype), kind)
         tensor = convert_to_tensor(values, dtype=dtype)
         return tensor if shape is None else primitives.Reshape(tensor, list(shape))
 
@@ -179,10 +184,7 @@ def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
     >>> tf.ragged.cross([tf.constant([["a"]]), tf.constant([["b"]])]).to_list()
     [[b'a_X_b']]
     """
-    ragged: RaggedTensor = constant(
-        crossed_rows(inputs, lambda features: join_features(features, "_X_")), dtype="string", ragged_rank=1
-    )
-    return ragged
+    return _crossed(inputs, lambda features: join_features(features, "_X_"), "string")
 
 
 @public("ragged.cross_hashed")
@@ -194,6 +196,34 @@ def cross_hashed(
     >>> tf.ragged.cross_hashed([tf.constant([["a"]]), tf.constant([["b"]])], num_buckets=1).to_list()
     [[0]]
     """
-    rows = crossed_rows(inputs, lambda features: hash_features(features, num_buckets, hash_key))
-    ragged: RaggedTensor = constant(rows, dtype=int64, ragged_rank=1)
-    return ragged
+    return _crossed(inputs, lambda features: hash_features(features, num_buckets, hash_key), "int64")
+
+
+def _crossed(inputs: Any, join: Callable[[list[Any]], Any], dtype: str) -> RaggedTensor:
+    """`join` of all combinations of features, while tracing as one node."""
+    if not isinstance(inputs, list | tuple):
+        raise TypeError(f"cross: Inputs must be a list; got {type(inputs).__name__}")
+    given = [_as_features(x) for x in inputs]
+    counts = {count for x in given if (count := x.shape[0] if x.shape.rank else None) is not None}
+    if len(counts) > 1:
+        raise ValueError(f"cross: inputs must all have the same batch dimension size; got {sorted(counts)}")
+
+    def run(*tensors: Any) -> list[Any]:
+        rows = crossed_rows(nest.pack_sequence_as(given, list(tensors), expand_composites=True), join)
+        flat = np.asarray([value for row in rows for value in row], object if dtype == "string" else np.int64)
+        return [convert_to_tensor(flat, dtype), convert_to_tensor(np.cumsum([0, *map(len, rows)], dtype=np.int64))]
+
+    values, splits = host_call(run, nest.flatten(given, expand_composites=True), [(dtype, [None]), ("int64", [None])])
+    return RaggedTensor.from_row_splits(values, splits, validate=False)
+
+
+def _as_features(x: Any) -> Any:
+    """An input of `cross` as a tensor of its kind."""
+    if isinstance(x, SparseTensorValue):
+        x = SparseTensor.from_value(x)
+    elif hasattr(x, "nested_row_splits") and not isinstance(x, RaggedTensor):  # the arrays that a session gives
+        x = RaggedTensor.from_nested_row_splits(x.flat_values, x.nested_row_splits, validate=False)
+    elif not is_sparse(x) and not isinstance(x, RaggedTensor):
+        x = convert_to_tensor(x)
+    check_crossed(x)
+    return x

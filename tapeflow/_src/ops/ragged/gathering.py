@@ -105,19 +105,24 @@ def gather_nd(
     """Elements or slices of `params` at the coordinates in the last dimension of `indices`."""
     if bad_indices_policy not in ("", "DEFAULT"):
         raise ValueError(
-            f"gather_nd: a non-default bad_indices_policy is not supported for ragged tensors; got "
-            f"{bad_indices_policy!r}"
+            f"gather_nd: non-default bad_indices_policy not supported for ragged gather; got {bad_indices_policy!r}"
         )
     if batch_dims:
         raise ValueError(f"gather_nd: batch_dims must be 0 for ragged tensors; got {batch_dims}")
     indices = _index_tensor(indices)
     if isinstance(indices, RaggedTensor):
         if indices.flat_values.shape.rank < 2:
-            raise ValueError("gather_nd: the innermost dimension of indices may not be ragged")
+            raise ValueError("gather_nd: The innermost dimension of indices may not be ragged")
         return indices.with_flat_values(gather_nd(params, indices.flat_values))
+    if indices.shape.rank is None:
+        raise ValueError("gather_nd: indices.rank be statically known.")
+    if indices.shape.rank == 0:
+        raise ValueError("gather_nd: indices.rank must be at least 1.")
     depth = indices.shape[-1]
-    if not depth:
-        raise ValueError(f"gather_nd: the last dimension of indices must be known and not 0; got {indices.shape}")
+    if depth is None:
+        raise ValueError("gather_nd: indices.shape[-1] must be statically known.")
+    if depth == 0:
+        raise ValueError(f"gather_nd: the last dimension of indices must not be 0; got {indices.shape}")
     columns = [cast(indices[..., i], int64) for i in range(depth)]
     at, rest = columns[0], columns[1:]
     while isinstance(params, RaggedTensor) and rest:

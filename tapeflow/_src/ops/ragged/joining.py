@@ -119,11 +119,17 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     if isinstance(values, RaggedTensor):
         return values
     parts = [x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in values]
-    rank = parts[0].shape.rank
+    if not parts:
+        raise ValueError("concat: rt_inputs may not be empty.")
+    rank = next((x.shape.rank for x in parts if x.shape.rank is not None), None)
     for part in parts[1:]:
         if None not in (rank, part.shape.rank) and part.shape.rank != rank:
             raise ValueError(f"concat: Shape {part.shape} must have rank {rank}")
+    if isinstance(axis, str):
+        raise TypeError(f"concat: axis must be an int; got {axis!r}")
     axis = int(axis)
+    if rank is None:
+        raise ValueError("concat: at least one of the values must have a known rank")
     if not -rank <= axis < rank:
         raise ValueError(f"concat: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
     axis %= rank
@@ -182,7 +188,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
         for x in values
     ]
     if not parts:
-        raise ValueError("ragged.stack: values must not be empty")
+        raise ValueError("ragged.stack: rt_inputs may not be empty.")
+    if not isinstance(axis, int):
+        raise TypeError(f"ragged.stack: axis must be an int; got {axis!r}")
     rank = parts[0].shape.rank
     axis = axis if axis >= 0 else axis + rank + 1
     dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32)

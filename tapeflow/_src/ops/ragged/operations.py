@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.constants import dims_of, one_hot
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.arrays.shaping import repeat
+from tapeflow._src.ops.arrays.passing import after
+from tapeflow._src.ops.arrays.shaping import repeat, size
 from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.math.reductions import reduce_logsumexp, reduce_std, reduce_variance
 from tapeflow._src.ops.ragged.elementwise import same_splits
@@ -37,7 +38,11 @@ from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
 
 
-def _true_places(condition: RaggedTensor) -> Any:
+def _where(condition: RaggedTensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    if (x is None) != (y is None):
+        raise ValueError("where: x and y must be either both None or both non-None")
+    if x is not None:
+        return find_public("where")(condition, x, y)
     places = primitives.Where(condition.flat_values)
     outer = cast(primitives.GatherV2(condition._coordinates(), places[:, 0], 0, 0), int64)
     return primitives.ConcatV2([outer, places[:, 1:]], 1)
@@ -115,6 +120,8 @@ def _split(
     if int(axis) != 0:
         raise ValueError(f"split: a ragged tensor is split along axis 0; got axis={axis}")
     sizes = num_or_size_splits
+    if num is not None and _core.is_symbolic(sizes) and sizes.shape.rank in (None, 1):
+        return _split_by(value, sizes, num)
     rows = int(value.nrows())
     if not isinstance(sizes, list | tuple) and not getattr(sizes, "shape", None):
         if int(sizes) < 1 or rows % int(sizes):
@@ -122,6 +129,15 @@ def _split(
         sizes = [rows // int(sizes)] * int(sizes)
     ends = np.cumsum(dims_of(sizes)).tolist()
     return [value[begin:end] for begin, end in zip([0, *ends[:-1]], ends)]
+
+
+def _split_by(value: RaggedTensor, sizes: Any, num: int) -> list[Any]:
+    """The rows in `num` groups whose sizes the graph computes."""
+    sizes = cast(primitives.Reshape(sizes, [-1]), int64)
+    check = assert_equal(size(sizes), num, "split: `num` must be the number of sizes")
+    ends = primitives.Cumsum(after(check, sizes), 0, False, False)
+    starts = ends - sizes
+    return [value[starts[i] : ends[i]] for i in range(num)]
 
 
 def _reduce_join(
@@ -168,24 +184,78 @@ def _cumsum(
     return x.with_values(result.values) if axis else result
 
 
+_RAGGED_ROWS = "The matrices in `a` and `b` may not be ragged in their innermost dimension."
+
+
 def _matmul(
-    a: RaggedTensor, b: Any, transpose_a: bool = False, transpose_b: bool = False, *rest: Any, **named: Any
-) -> RaggedTensor:
-    if any(isinstance(x, RaggedTensor) and x.flat_values.shape.rank == 1 for x in (a, b)):
-        raise InvalidArgumentError.of("The matrices in `a` and `b` may not be ragged in their innermost dimension.")
-    if isinstance(b, RaggedTensor) and b.ragged_rank == 1 and not transpose_b and isinstance(a, RaggedTensor):
-        lengths, size = b.row_lengths(), a.flat_values.shape[-1]
-        assert_equal(
-            lengths, cast(size, lengths.dtype), "matmul: the rows of `b` must be as many as the columns of `a`"
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+    adjoint_b: bool = False, *rest: Any, **named: Any,
+) -> Any:  # fmt: skip
+    a, b = (x if isinstance(x, RaggedTensor) else convert_to_tensor(x) for x in (a, b))
+    if a.dtype != b.dtype:
+        raise ValueError(f"matmul: `a` and `b` must have the same dtype; got {a.dtype.name} and {b.dtype.name}")
+    if a.shape.rank is None and b.shape.rank is None:
+        raise ValueError("matmul requires at least one input to have known rank if either input is ragged.")
+    rank = b.shape.rank if a.shape.rank is None else a.shape.rank
+    if rank < 2 or b.shape.rank not in (None, rank):
+        raise ValueError(f"matmul: `a` and `b` must have the same rank; got shapes {a.shape} and {b.shape}")
+    if rank > 3:
+        a, b = (x if isinstance(x, RaggedTensor) else RaggedTensor.from_tensor(x) for x in (a, b))
+        text = "matmul: Batch dimensions of `a` and `b` do not have the same size."
+        check = assert_equal(a.row_splits, b.row_splits, text)
+        return a.with_values(
+            _matmul(after(check, a.values), b.values, transpose_a, transpose_b, adjoint_a, adjoint_b, *rest, **named)
         )
-        b = b.to_tensor()
-    if transpose_a or not isinstance(a, RaggedTensor) or a.ragged_rank != 1 or isinstance(b, RaggedTensor):
-        raise ValueError(
-            "matmul: of ragged tensors, the first may be one whose matrices differ in their number of rows; got "
-            f"{a} and {b}"
-        )
-    product = primitives.MatMul(a.to_tensor(), convert_to_tensor(b, dtype_hint=a.dtype), False, transpose_b)
-    return a.with_values(RaggedTensor.from_tensor(product, lengths=a.row_lengths()).values)
+    if rank == 2:
+        a, b = _uniform(a), _uniform(b)
+    product = find_public("matmul")(
+        _dense(a), _dense(b), transpose_a, transpose_b, adjoint_a, adjoint_b, *rest, **named
+    )
+    if rank == 2:
+        return product
+    if (
+        isinstance(a, RaggedTensor)
+        and a.ragged_rank == 1
+        and not (isinstance(b, RaggedTensor) or transpose_a or adjoint_a)
+    ):
+        return a.with_values(RaggedTensor.from_tensor(product, lengths=a.row_lengths()).values)
+    rows, shared = _matrix_sizes(a, transpose_a or adjoint_a)
+    same, columns = _matrix_sizes(b, transpose_b or adjoint_b)
+    if any(n != m for n, m, count in zip(shared, same, rows) if count):
+        raise InvalidArgumentError.of("matmul: the rows of `b` must be as many as the columns of `a`")
+    height, width = a.shape[-1 if transpose_a or adjoint_a else -2], b.shape[-2 if transpose_b or adjoint_b else -1]
+    if width is None:
+        return RaggedTensor.from_tensor(product, lengths=[rows, np.repeat(columns, rows)])
+    return RaggedTensor.from_tensor(product, lengths=rows if height is None else None)
+
+
+def _dense(matrices: Any) -> Any:
+    """Matrices as a dense tensor, with zeros behind the ends of their rows."""
+    return matrices.to_tensor() if isinstance(matrices, RaggedTensor) else matrices
+
+
+def _uniform(matrix: Any) -> Any:
+    """A matrix as a dense tensor; its rows must have one length."""
+    if not isinstance(matrix, RaggedTensor):
+        return matrix
+    dense = matrix.to_tensor()
+    check = assert_equal(size(matrix.flat_values), size(dense), _RAGGED_ROWS)
+    return after(check, dense)
+
+
+def _matrix_sizes(matrices: Any, swapped: bool) -> tuple[Any, Any]:
+    """The numbers of rows and columns of each matrix of a batch, as arrays."""
+    shape = matrices.bounding_shape().numpy() if isinstance(matrices, RaggedTensor) else dims_of(matrices.shape)
+    rows, columns = np.full(shape[0], shape[1], np.int64), np.full(shape[0], shape[2], np.int64)
+    if isinstance(matrices, RaggedTensor):
+        rows = matrices.row_lengths().numpy().astype(np.int64)
+    if isinstance(getattr(matrices, "values", None), RaggedTensor):
+        lengths, owners = matrices.values.row_lengths().numpy(), matrices.value_rowids().numpy()
+        columns = np.zeros(len(rows), np.int64)
+        columns[owners] = lengths
+        if (columns[owners] != lengths).any():
+            raise InvalidArgumentError.of(_RAGGED_ROWS)
+    return (columns, rows) if swapped else (rows, columns)
 
 
 _mean = reduction(segment_mean, of_inexact(primitives.Mean))
@@ -253,7 +323,7 @@ for _name, _function in {
     "gather_nd": gather_nd,
     "dynamic_partition": dynamic_partition,
     "boolean_mask": boolean_mask,
-    "where": _true_places,
+    "where": _where,
     "reverse": _reverse,
     "tile": _tile,
     "softmax": _softmax,

@@ -32,7 +32,12 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
 
-_BY_INDICES = {"gather_nd", "dynamic_partition"}  # of which the second argument may be the ragged one
+_BY_INDICES = {
+    "gather_nd",
+    "dynamic_partition",
+    "matmul",
+    "MatMul",
+}  # of which the second argument may be the ragged one
 _OF_LISTS = {"concat", "stack", "add_n"}  # of which the first argument may be a list of ragged tensors
 # Modules with functions that share a name with one that has a rule, and not its meaning: tf.strings.split.
 _NAMESAKES = ("tapeflow._src.numpy.", "tapeflow._src.ops.random.", "tapeflow._src.ops.strings.")
@@ -81,7 +86,10 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         x = convert_to_tensor(tensor)
         rank, dtype, sizes = x.shape.rank, as_dtype(row_splits_dtype), primitives.Shape(x, int64)
         if ragged_rank < 1 or (rank is not None and ragged_rank >= rank):
-            raise ValueError(f"ragged_rank must be in [1, {rank}); got {ragged_rank}")
+            raise ValueError(
+                f"from_tensor: tensor.shape.rank={rank} must be greater than ragged_rank={ragged_rank}, and that than "
+                "0; so that it must be greater than 1"
+            )
         known = [None, None] if rank is None else x.shape.as_list()
         dims = [sizes[axis] if size is None else size for axis, size in enumerate(known)]
         if lengths is not None and padding is not None:
@@ -166,7 +174,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
 
     def _wanted_sizes(self, shape: Any) -> list[Any]:
         """The `shape` of `to_tensor`: a size, None or a scalar tensor for each dimension; nothing if it is unknown."""
-        if shape is None:
+        if shape is None or (_core.is_tensor(shape) and shape.shape.rank == 0):  # the scalar -1
             return []
         if not _core.is_tensor(shape):
             given = shape if isinstance(shape, list | tuple) and any(map(_core.is_tensor, shape)) else as_shape(shape)
@@ -175,6 +183,9 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             sizes = list(given)
         elif _core.is_symbolic(shape):
             count = self.shape.rank if shape.shape.rank is None or shape.shape[0] is None else shape.shape[0]
+            if count is None:
+                flat = primitives.Reshape(shape, [-1])
+                return [flat[axis] for axis in range(self.ragged_rank + 1)]
             sizes = list(primitives.Unpack(shape, count, 0))
         else:
             sizes = [None if d < 0 else d for d in dims_of(shape)]
@@ -220,7 +231,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             inside = primitives.ExpandDims(inside, -1)
         filler = padding_value_of(0 if default_value is None else default_value, values.dtype)
         # One row more, so that there is a place to look at even where there are no values.
-        more = primitives.ConcatV2([values, primitives.BroadcastTo(filler, primitives.Shape(values[:1], int32))], 0)
+        one = primitives.ConcatV2([cast([1], int32), primitives.Shape(values, int32)[1:]], 0)
+        more = primitives.ConcatV2([values, primitives.BroadcastTo(filler, one)], 0)
         last = primitives.Maximum(primitives.Shape(more, int64)[0] - 1, 0)
         places = primitives.Minimum(cast(rows + at, int64), last)
         return primitives.SelectV2(inside, primitives.GatherV2(more, places, 0, 0), filler)
@@ -230,6 +242,9 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         sizes = primitives.Shape(self._values, int64)
         flat = primitives.Reshape(self._values, primitives.ConcatV2([sizes[:1], cast([-1], int64)], 0))
         flat.set_shape([None, None])
+        if default_value is not None:
+            filler = primitives.BroadcastTo(padding_value_of(default_value, flat.dtype), sizes[1:])
+            default_value = primitives.Reshape(filler, [-1])
         rows = self.with_values(flat)._staged_tensor(default_value, count, width)
         return primitives.Reshape(rows, primitives.ConcatV2([primitives.Shape(rows, int64)[:2], sizes[1:]], 0))
 
@@ -260,6 +275,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
 
     def numpy(self) -> np.ndarray:
         """A NumPy array of the rows; of objects if they differ in length."""
+        if _core.is_symbolic(self._row_splits) or _core.is_symbolic(self.flat_values):
+            raise ValueError("RaggedTensor.numpy() is only supported in eager mode.")
         at = self._row_splits.numpy().tolist()
         inner = self._values.numpy()
         rows = [inner[start:end] for start, end in itertools.pairwise(at)]
@@ -327,6 +344,10 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             if isinstance(inner, RaggedTensor):
                 return picked.with_values(inner._inner_item(rest))
             return picked.with_values(inner[(builtins.slice(None), *rest)])
+        if self._uniform_row_length is not None:
+            raise InvalidArgumentError.of(
+                f"__getitem__: index {first} is out of bounds of rows of length {self._uniform_row_length}"
+            )
         raise ValueError("Cannot index into an inner ragged dimension.")
 
     # ---- specs, printing
@@ -370,7 +391,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             staged = _operation_by_name["gather"]
             return staged(*given, **kwargs) if found is NotImplemented and function is not staged else found
         if name in _BY_INDICES:
-            staged = _operation_by_name[name]
+            staged = _operation_by_name[name.lower()]
             direct = any(isinstance(value, RaggedTensor) for value in (*args, *kwargs.values())[:2])  # not in a list
             return staged(*args, **kwargs) if direct and function is not staged else NotImplemented
         if name == "embedding_lookup":
@@ -421,8 +442,6 @@ class RaggedTensorSpec(ShapedSpec):
     RaggedTensorSpec(TensorShape([None, None]), tf.float32, 1, tf.int64)
     """
 
-    value_type = RaggedTensor
-
     def __init__(
         self,
         shape: Any = None,
@@ -440,6 +459,8 @@ class RaggedTensorSpec(ShapedSpec):
             if self._shape.rank is None:
                 raise ValueError("Must specify ragged_rank or a shape with a known rank.")
             ragged_rank = self._shape.rank - 1
+        if not isinstance(ragged_rank, int | np.integer):
+            raise TypeError(f"RaggedTensorSpec: Argument `ragged_rank` must be an int. Received {ragged_rank!r}.")
         self._ragged_rank = int(ragged_rank)
         self._flat_values_spec = flat_values_spec
 
@@ -461,16 +482,33 @@ class RaggedTensorSpec(ShapedSpec):
         return self._row_splits_dtype
 
     @property
-    def _component_specs(self) -> tuple[TensorSpec, ...]:
+    def value_type(self) -> type:
+        """The class of the values: without ragged dimensions a tensor."""
+        return RaggedTensor if self._ragged_rank > 0 else _core.Tensor
+
+    def _batch(self, batch_size: int | None) -> RaggedTensorSpec:
+        shape = TensorShape([batch_size]).concatenate(self._shape)
+        return RaggedTensorSpec(shape, self._dtype, self._ragged_rank + 1, self._row_splits_dtype)
+
+    def _unbatch(self) -> RaggedTensorSpec:
+        # A negative number of ragged dimensions stands for what is to be batched again.
+        return RaggedTensorSpec(self._shape[1:], self._dtype, self._ragged_rank - 1, self._row_splits_dtype)
+
+    @property
+    def _component_specs(self) -> list[TensorSpec]:
+        if self._ragged_rank <= 0:
+            return [TensorSpec(self._shape, self._dtype)]
         inner = self._shape[self._ragged_rank + 1 :] if self._shape.rank is not None else None
         flat = TensorSpec(None if inner is None else TensorShape([None]).concatenate(inner), self._dtype)
         rows = self._shape[0] if self._shape.rank else None
         counts = [None if rows is None else rows + 1, *[None] * (self._ragged_rank - 1)][: self._ragged_rank]
-        return flat, *(TensorSpec([count], self._row_splits_dtype) for count in counts)
+        return [flat, *(TensorSpec([count], self._row_splits_dtype) for count in counts)]
 
-    def _to_components(self, value: RaggedTensor) -> tuple[Any, ...]:
-        return value.flat_values, *value.nested_row_splits
+    def _to_components(self, value: Any) -> list[Any]:
+        return [value] if _core.is_tensor(value) else [value.flat_values, *value.nested_row_splits]
 
-    def _from_components(self, components: Any) -> RaggedTensor:
+    def _from_components(self, components: Any) -> Any:
         flat, *splits = components
+        if not splits:
+            return flat
         return RaggedTensor.from_nested_row_splits(flat, splits, validate=False)

@@ -19,7 +19,7 @@ from tapeflow._src.types.errors import InvalidArgumentError, ResourceExhaustedEr
 def splits_tensor(splits: Any, dtype: Any = None) -> Any:
     """Splits, lengths or row ids as a tensor of int64, or of int32 if they are one already."""
     if dtype is None:
-        dtype = splits.dtype if _core.is_tensor(splits) and splits.dtype == int32 else int64
+        dtype = int32 if getattr(splits, "dtype", None) == int32 else int64  # of a tensor or an array
     found = cast(convert_to_tensor(splits, dtype_hint=dtype), dtype)
     if found.shape.rank is None:  # it can only be a vector
         found.set_shape([None])

@@ -33,6 +33,13 @@ def values_tensor(values: Any) -> Any:
     return values if isinstance(values, RaggedRows) else convert_to_tensor(values)
 
 
+def _list_of(tensors: Any, name: str) -> list[Any]:
+    """The tensors of a list, which no tensor may stand for."""
+    if _core.is_tensor(tensors):
+        raise TypeError(f"Argument `{name}` must be a list of Tensors. Received {tensors}.")
+    return list(tensors)
+
+
 def row_count(values: Any) -> int:
     """The size of the first dimension of a dense or ragged tensor."""
     return int(values.nrows()) if isinstance(values, RaggedRows) else values.shape[0]
@@ -206,7 +213,7 @@ class RaggedRows(CompositeTensor):
     ) -> Self:
         """Splits for each ragged dimension, the outermost first."""
         result: Self = flat_values
-        for splits in reversed(list(nested_row_splits)):
+        for splits in reversed(_list_of(nested_row_splits, "nested_row_splits")):
             result = cls.from_row_splits(result, splits, validate=validate)
         return result
 
@@ -217,7 +224,7 @@ class RaggedRows(CompositeTensor):
     ) -> Self:
         """Lengths for each ragged dimension, the outermost first."""
         result: Self = flat_values
-        for lengths in reversed(list(nested_row_lengths)):
+        for lengths in reversed(_list_of(nested_row_lengths, "nested_row_lengths")):
             result = cls.from_row_lengths(result, lengths, validate=validate)
         return result
 
@@ -232,8 +239,13 @@ class RaggedRows(CompositeTensor):
         validate: bool = True,
     ) -> Self:
         """Rows of the values for each ragged dimension, the outermost first."""
-        rows = list(nested_value_rowids)
-        counts = list(nested_nrows) if nested_nrows is not None else [None] * len(rows)
+        rows = _list_of(nested_value_rowids, "nested_value_rowids")
+        counts = [None] * len(rows) if nested_nrows is None else _list_of(nested_nrows, "nested_nrows")
+        if len(counts) != len(rows):
+            raise ValueError(
+                "from_nested_value_rowids: Argument `nested_nrows` must have the same length as argument "
+                f"`nested_value_rowids`; got {len(counts)} and {len(rows)}"
+            )
         result: Self = flat_values
         for ids, count in zip(reversed(rows), reversed(counts)):
             result = cls.from_value_rowids(result, ids, count, validate=validate)
@@ -374,39 +386,33 @@ class RaggedRows(CompositeTensor):
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """The dimensions from `outer_axis` to `inner_axis` as one."""
         rank = self.shape.rank
+        for name, axis in (("outer_axis", outer_axis), ("inner_axis", inner_axis)):
+            if not isinstance(axis, int):
+                raise TypeError(f"merge_dims: {name} must be an int; got {axis!r}")
+            if axis < 0 and rank is None:
+                raise ValueError(f"merge_dims: {name}={axis} may only be negative if the rank is known")
         outer, inner = (a if a >= 0 else a + rank for a in (outer_axis, inner_axis))
-        if not 0 <= outer <= inner < rank:
+        if not 0 <= outer <= inner or (rank is not None and inner >= rank):
             raise ValueError(
                 f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})"
             )
-        if outer == inner:
-            return self
-        if outer > 0:
-            if isinstance(self._values, RaggedRows):
-                return (
-                    self.with_values(self._values.merge_dims(outer - 1, inner - 1))
-                    if outer > 1
-                    else self._merge_rows(inner)
-                )
-            dims = self._values.shape.as_list()
-            if outer == 1:
-                size = int(np.prod(dims[1:inner], dtype=np.int64))
-                return type(self)(
-                    primitives.Reshape(self._values, [dims[0] * size, *dims[inner:]]), self._row_splits * size
-                )
-            merged = [*dims[: outer - 1], int(np.prod(dims[outer - 1 : inner], dtype=np.int64)), *dims[inner:]]
-            return self.with_values(primitives.Reshape(self._values, merged))
-        if inner == 1:
-            return self._values
-        if isinstance(self._values, RaggedRows):
-            return self._values.merge_dims(0, inner - 1)
-        dims = self._values.shape.as_list()
-        return primitives.Reshape(self._values, [-1, *dims[inner:]])
+        return self if outer == inner else self._merged(outer, inner)
 
-    def _merge_rows(self, inner: int) -> Self:
-        splits = primitives.GatherV2(self._values.row_splits, self._row_splits, 0, 0)
-        result = type(self)(self._values.values, splits)
-        return result if inner == 2 else result.merge_dims(1, inner - 1)
+    def _merged(self, outer: int, inner: int) -> Any:
+        values = self._values
+        if outer == 0:
+            return values if inner == 1 else _merge(values, 0, inner - 1)
+        if outer > 1:
+            return self.with_values(_merge(values, outer - 1, inner - 1))
+        if isinstance(values, RaggedRows):
+            splits = primitives.GatherV2(values.row_splits, self._row_splits, 0, 0)
+            result = type(self)(values.values, splits)
+            return result if inner == 2 else result._merged(1, inner - 1)
+        size = primitives.Prod(primitives.Shape(values, self._row_splits.dtype)[1:inner], None, False)
+        length = self._uniform_row_length
+        count = values.shape[1:inner].num_elements() if values.shape.rank is not None else None
+        length = None if length is None or count is None else length * count
+        return type(self)(_merge(values, 0, inner - 1), self._row_splits * size, length)
 
     def _places_in_rows(self) -> Any:
         rows = self.value_rowids()
@@ -419,9 +425,25 @@ class RaggedRows(CompositeTensor):
         columns = primitives.Pack([self.value_rowids(), self._places_in_rows()], 1)
         if not isinstance(self._values, RaggedRows):
             return columns
-        inner = self._values._coordinates()
+        inner = cast(self._values._coordinates(), columns.dtype)
         outer = primitives.GatherV2(columns, inner[:, 0], 0, 0)
         return primitives.ConcatV2([outer, inner[:, 1:]], 1)
+
+
+def _merge(x: Any, outer: int, inner: int) -> Any:
+    """The dimensions from `outer` to `inner` of a dense or ragged tensor as one."""
+    if outer == inner:
+        return x
+    if isinstance(x, RaggedRows):
+        return x._merged(outer, inner)
+    dims = [None] * (inner + 1) if x.shape.rank is None else x.shape.as_list()
+    if x.shape.rank is not None and None not in dims[:outer] + dims[inner + 1 :]:
+        return primitives.Reshape(x, [*dims[:outer], -1, *dims[inner + 1 :]])
+    sizes = primitives.Shape(x, int64)
+    result = primitives.Reshape(x, primitives.ConcatV2([sizes[:outer], cast([-1], int64), sizes[inner + 1 :]], 0))
+    if x.shape.rank is not None:
+        result.set_shape([*dims[:outer], None, *dims[inner + 1 :]])
+    return result
 
 
 def gather_rows(x: Any, rows: Any) -> Any:

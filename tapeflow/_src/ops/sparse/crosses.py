@@ -12,7 +12,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.sparse.coordinates import dims_of_sparse, is_sparse
 from tapeflow._src.ops.strings.hashing import combined_fingerprint, fingerprint64, fingerprint_of_key
-from tapeflow._src.types.dtypes import int64
+from tapeflow._src.types.dtypes import DType, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
@@ -28,13 +28,21 @@ def _features(x: Any) -> list[list[Any]]:
         return rows
     if hasattr(x, "to_list"):
         return list(x.to_list())
-    tensor = convert_to_tensor(x)
-    if tensor.shape.rank != 2:
+    return list(convert_to_tensor(x).numpy().tolist())
+
+
+def check_crossed(x: Any) -> None:
+    """Checks what is known of an input: two dimensions, and integers or texts."""
+    if is_sparse(x) and x.indices.shape[1] not in (None, 2):
+        raise InvalidArgumentError.of(f"cross: Expected D2 of index to be 2 got {x.indices.shape[1]}")
+    rank, dtype = getattr(getattr(x, "shape", None), "rank", None), getattr(x, "dtype", None)
+    if rank not in (None, 2):
         raise ValueError(
             "cross: Dense inputs should be a matrix: tf.ragged.cross only supports inputs with rank=2; got shape "
-            f"{tensor.shape}"
+            f"{x.shape}"
         )
-    return list(tensor.numpy().tolist())
+    if isinstance(dtype, DType) and not dtype.is_integer and dtype.name != "string":
+        raise ValueError(f"cross: Unexpected dtype for inputs: they must be integers or texts; got {dtype.name}")
 
 
 def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
@@ -42,12 +50,12 @@ def crossed_rows(inputs: Any, join: Any) -> list[list[Any]]:
     if not isinstance(inputs, list | tuple):
         raise TypeError(f"cross: Inputs must be a list; got {type(inputs).__name__}")
     for x in inputs:
-        if is_sparse(x) and x.indices.shape[1] not in (None, 2):
-            raise InvalidArgumentError.of(f"cross: Expected D2 of index to be 2 got {x.indices.shape[1]}")
+        check_crossed(x)
     columns = [_features(x) for x in inputs]
     if len({len(column) for column in columns}) > 1:
         raise InvalidArgumentError.of(
-            f"cross: Expected batch size {len(columns[0])} of all inputs; got {[len(c) for c in columns]}"
+            f"cross: inputs must all have the same batch dimension size: Expected batch size {len(columns[0])} of all "
+            f"inputs; got {[len(c) for c in columns]}"
         )
     result = []
     for row in zip(*columns):
@@ -70,7 +78,12 @@ def _sparse_rows(rows: list[list[Any]], dtype: Any) -> SparseTensor:
 
 def join_features(features: list[Any], separator: str) -> bytes:
     """Features as text, with a separator."""
-    return separator.encode().join(f if isinstance(f, bytes) else str(f).encode() for f in features)
+    return separator.encode().join(f if isinstance(f, bytes) else str(_signed(f)).encode() for f in features)
+
+
+def _signed(number: int) -> int:
+    """The int64 with the bits of a number."""
+    return number - 2**64 if number >= 2**63 else number
 
 
 def hash_features(features: list[Any], num_buckets: int, hash_key: int | None) -> int:

@@ -322,6 +322,15 @@ def ngrams(
             raise ValueError("ngrams: Data must have rank>0")
     if any(w < 1 for w in widths):
         raise ValueError(f"All ngram_widths must be greater than 0. Received: ngram_width={ngram_width}")
+    if not isinstance(separator, str | bytes):
+        raise TypeError(f"ngrams: separator must be a string; got {separator!r}")
+    if padding_width is not None and padding_width < 1:
+        raise ValueError(f"ngrams: padding_width must be greater than 0. Got {padding_width}")
+    if padding_width is not None and pad_values is None:
+        raise ValueError("ngrams: pad_values must be provided if padding_width is set.")
+    given = pad_values if isinstance(pad_values, list | tuple) else [pad_values]
+    if not all(isinstance(value, str | bytes | None) for value in given):
+        raise TypeError(f"ngrams: pad_values must be a string, tuple of strings, or None. Got {pad_values!r}")
     left, right = (pad_values, pad_values) if isinstance(pad_values, str | bytes) else pad_values or (None, None)
     between = bytes_of(separator, "separator")
 
@@ -333,7 +342,8 @@ def ngrams(
             full = [edge[0]] * pads + row + [edge[1]] * pads
             result += [between.join(full[i : i + width]) for i in range(len(full) - width + 1)]
         if preserve_short_sequences and not result and row:
-            result.append(between.join(row))
+            pads = 0 if pad_values is None else padding_width or 0
+            result.append(between.join([edge[0]] * pads + row + [edge[1]] * pads))
         return result
 
     if isinstance(data, RaggedTensor):

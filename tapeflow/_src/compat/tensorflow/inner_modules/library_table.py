@@ -98,7 +98,6 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.control_flow_ops": {"get_enclosing_xla_context": contexts.get_enclosing_xla_context},
     **{f"python.ops.{module}": {"_compute_fans": fans} for module in ("init_ops", "init_ops_v2")},
     "python.ops.lookup_ops": lookup.inner_names,
-    "python.ops.ragged.ragged_map_ops": {"map_fn": find_public("map_fn")},
     "python.ops.ragged.ragged_util": {"assert_splits_match": placement.assert_splits_match},
     "python.ops.variable_scope": {
         "_get_default_variable_store": default_variable_store,

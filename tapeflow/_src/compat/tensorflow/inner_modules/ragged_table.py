@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tapeflow._src.namespace import find_public
-from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
 
 
@@ -59,6 +60,30 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     return find_public("compat.v1.batch_gather")(params, indices, name)
 
 
+def map_fn(
+    fn: Any,
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: Any = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`tf.map_fn`, whose function may also give what a `RaggedTensorType` says."""
+    signature = nest.map_structure(_as_spec, dtype if fn_output_signature is None else fn_output_signature)
+    return find_public("map_fn")(
+        fn, elems, parallel_iterations=parallel_iterations, infer_shape=infer_shape, fn_output_signature=signature
+    )
+
+
+def _as_spec(kind: Any) -> Any:
+    if not isinstance(kind, RaggedTensorType):
+        return kind
+    return RaggedTensorSpec(None, kind.dtype, kind.ragged_rank, kind.row_splits_dtype)
+
+
 names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.ragged.ragged_array_ops": {
         "ragged_one_hot": find_public("one_hot"),
@@ -77,6 +102,7 @@ names_by_path: dict[str, dict[str, Any]] = {
         f"segment_{kind}": find_public(f"math.unsorted_segment_{kind}")
         for kind in ["sum", "prod", "min", "max", "mean", "sqrt_n"]
     },
+    "python.ops.ragged.ragged_map_ops": {"map_fn": map_fn},
     "python.ops.ragged.ragged_squeeze_op": {"squeeze": find_public("squeeze")},
     "python.ops.ragged.ragged_tensor": {"RaggedTensorType": RaggedTensorType},
     "python.ops.ragged.ragged_util": {"repeat": find_public("repeat")},

@@ -51,11 +51,22 @@ class RaggedTensorValue:
         inner = self.values.to_list() if isinstance(self.values, RaggedTensorValue) else self.values.tolist()
         return [inner[start:end] for start, end in pairwise(self.row_splits)]
 
+    def __tf_operation__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs an operation on the ragged tensors of these arrays."""
+        return function(*map(_as_tensors, args), **{name: _as_tensors(value) for name, value in kwargs.items()})
+
     def __repr__(self) -> str:
         return f"tf.RaggedTensorValue(values={self.values!r}, row_splits={self.row_splits!r})"
 
     def __str__(self) -> str:
         return f"<tf.RaggedTensorValue {self.to_list()}>"
+
+
+def _as_tensors(value: Any) -> Any:
+    """Ragged tensors for the arrays of ones, also in lists."""
+    if isinstance(value, RaggedTensorValue):
+        return RaggedTensor.from_nested_row_splits(value.flat_values, value.nested_row_splits, validate=False)
+    return type(value)(map(_as_tensors, value)) if type(value) in (list, tuple) else value
 
 
 def _ragged_value(values: Any, *splits: Any) -> Any:

@@ -1,0 +1,90 @@
+"""What ragged tensors refuse in TensorFlow's words, their specs, and empty rows of texts."""
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+
+R = tf.ragged.constant
+RT = tf.RaggedTensor
+
+
+def test_lists_that_hold_no_values():
+    x = R([[], [], []], dtype=tf.string)
+    assert (x.dtype, x.to_list()) == (tf.string, [[], [], []])
+    assert R([[], []], dtype=tf.bool).dtype == tf.bool
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: RT.from_nested_row_splits([1, 2], tf.constant([[0, 1, 2]])), TypeError, "`nested_row_splits` must be"),
+        (lambda: RT.from_nested_row_lengths([1], tf.constant([[1]])), TypeError, "`nested_row_lengths` must be a list"),
+        (lambda: RT.from_nested_value_rowids([1], [[0]], tf.constant([1])), TypeError, "`nested_nrows` must be a list"),
+        (lambda: RT.from_nested_value_rowids([1], [[0]], [1, 1]), ValueError, "must have the same length as argument"),
+        (lambda: RT.from_tensor([1, 2]), ValueError, "must be greater than 1"),
+        (lambda: tf.RaggedTensorSpec([None], ragged_rank="a"), TypeError, "`ragged_rank` must be an int"),
+        (lambda: tf.ragged.stack([]), ValueError, "may not be empty"),
+        (lambda: tf.ragged.stack([[1], [2]], axis="a"), TypeError, "axis must be an int"),
+        (lambda: tf.concat([R([[1]]), R([[2]])], "a"), TypeError, "axis must be an int"),
+        (lambda: tf.gather_nd(R([[1]]), 0), ValueError, "indices.rank must be at least 1"),
+        (lambda: tf.gather_nd([1, 2], R([[0]])), ValueError, "innermost dimension of indices may not be ragged"),
+        (lambda: tf.where(R([[True]]), R([[1]])), ValueError, "either both None or both non-None"),
+        (
+            lambda: tf.strings.ngrams(["a"], 2, pad_values=[5, 3]),
+            TypeError,
+            "must be a string, tuple of strings, or None",
+        ),
+        (lambda: tf.strings.ngrams(["a"], 2, padding_width=0, pad_values="X"), ValueError, "must be greater than 0"),
+        (lambda: tf.strings.ngrams(["a"], 2, padding_width=1), ValueError, "pad_values must be provided"),
+        (lambda: tf.strings.ngrams(["a"], 2, separator=5), TypeError, "separator must be a string"),
+    ],
+)
+def test_arguments_that_are_refused(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_elements_outside_of_rows_of_one_length():
+    x = RT.from_uniform_row_length(R([[1], [2], [3], [4]]), 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds"):
+        x[:, 5]
+
+
+def test_splits_keep_their_dtype():
+    assert RT.from_row_splits([1, 2], np.array([0, 1, 2], np.int32)).row_splits.dtype == tf.int32
+    assert RT.from_row_splits([1, 2], np.array([0, 1, 2], np.int64)).row_splits.dtype == tf.int64
+
+
+def test_short_sequences_keep_their_padding():
+    found = tf.strings.ngrams(
+        R([["a"], ["b", "c", "d"]]), 5, "|", ("L", "R"), padding_width=1, preserve_short_sequences=True
+    )
+    assert found.to_list() == [[b"L|a|R"], [b"L|b|c|d|R"]]
+
+
+def test_specs_of_batches():
+    spec = tf.RaggedTensorSpec([2, None], tf.float32, 1)
+    assert spec._batch(32) == tf.RaggedTensorSpec([32, 2, None], tf.float32, 2)
+    assert spec._batch(None)._unbatch() == spec
+    flat = tf.RaggedTensorSpec([2, 3], tf.float32, 0)
+    assert flat.value_type is tf.Tensor and spec.value_type is RT
+    assert flat._component_specs == [tf.TensorSpec([2, 3])]
+    x = tf.ones([2, 3])
+    assert flat._from_components(flat._to_components(x)) is x
+
+
+def test_split_into_a_number_that_is_known():
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)])
+    def split(x, sizes):
+        return tf.split(x, sizes, num=2)
+
+    first, second = split(R([[1, 2], [3], []]), [1, 2])
+    assert (first.to_list(), second.to_list()) == ([[1, 2]], [[3], []])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`num` must be the number of sizes"):
+        split(R([[1]]), [1])
+
+
+def test_values_of_a_graph_have_no_array():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="only supported in eager mode"):
+        tf.RaggedTensor.from_row_splits(tf.compat.v1.placeholder(tf.int32, [2]), [0, 2]).numpy()
