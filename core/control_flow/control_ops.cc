@@ -300,6 +300,15 @@ bool is_control_op(const Op& op) { return &op == &case_op || &op == &while_op; }
 
 std::vector<std::shared_ptr<Graph>> graphs_of(const Params& params) { return control_in(params).graphs; }
 
+bool may_assign(const Node& n, const VariableBody& v) {
+  if (!n.op) return false;
+  if (n.op == &assign_op()) return &variable_in(n.params) == &v;
+  if (!is_control_op(*n.op)) return n.op->effect;
+  return std::ranges::any_of(graphs_of(n), [&](const auto& graph) {
+    return std::ranges::any_of(graph->nodes, [&](const Node& inner) { return may_assign(inner, v); });
+  });
+}
+
 const Loop* loop_of(const Params& params) { return control_in(params).loop.get(); }
 
 Tensors add_case(const Tensor& index, std::span<const std::shared_ptr<Graph>> branches,

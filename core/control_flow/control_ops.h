@@ -19,6 +19,8 @@ Tensors add_while(std::shared_ptr<Graph> condition, std::shared_ptr<Graph> body,
 bool is_control_op(const Op&);
 std::vector<std::shared_ptr<Graph>> graphs_of(const Params&);
 inline std::vector<std::shared_ptr<Graph>> graphs_of(const Node& node) { return graphs_of(node.params); }
+// Whether a node may assign to a variable: it does, a graph that it holds does, or it runs Python.
+bool may_assign(const Node&, const VariableBody&);
 // The loop of a While; null for a Case.
 const Loop* loop_of(const Params&);
 inline const Loop* loop_of(const Node& node) { return loop_of(node.params); }

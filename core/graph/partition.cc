@@ -1,6 +1,8 @@
 // Cutting graphs, and running the parts.
 #include "graph/partition.h"
 
+#include <algorithm>
+
 #include "graph/run.h"
 
 namespace tapeflow {
@@ -19,8 +21,10 @@ int nodes_between(const Graph& graph, size_t begin, size_t end) {
 
 class Split::Cutter {
  public:
-  explicit Cutter(const Graph& from) : from_(from), places_(from.values.size(), -1) {
+  Cutter(const Graph& from, size_t begin, size_t end, MayAssign may_assign)
+      : from_(from), begin_(begin), end_(end), places_(from.values.size(), -1), read_until_(from.values.size(), 0) {
     for (ValueId v : from.inputs) places_[v] = next_++;
+    find_readings(may_assign);
   }
 
   // Makes a part of the nodes from `begin` to `end`. The last part gives the outputs of the graph.
@@ -30,12 +34,13 @@ class Split::Cutter {
     std::vector<ValueId> given, wanted;
     std::vector<uint8_t> seen(from_.values.size(), 0);
     auto take = [&](ValueId v) {
-      if (inside(v) || from_.values[v].node == Value::kConstant || std::exchange(seen[v], 1)) return;
+      if (inside(v) || can_read(v, begin) || from_.values[v].node == Value::kConstant || std::exchange(seen[v], 1))
+        return;
       given.push_back(v);
       part.inputs.push_back(places_[v]);
     };
-    auto give = [&](ValueId v) {
-      if (inside(v) && !std::exchange(seen[v], 1)) wanted.push_back(v);
+    auto give = [&](ValueId v, size_t to) {
+      if (inside(v) && !can_read(v, to) && !std::exchange(seen[v], 1)) wanted.push_back(v);
     };
     std::vector<int> effects;
     for (size_t i = begin; i < end; ++i) {
@@ -46,20 +51,42 @@ class Split::Cutter {
       for (ValueId v : from_.outputs) take(v);
       wanted = from_.outputs;
     } else {
-      for (size_t i = end; i < from_.nodes.size(); ++i) for_each_operand(from_.nodes[i], give);
-      for (ValueId v : from_.outputs) give(v);
+      for (size_t i = end; i < from_.nodes.size(); ++i)
+        for_each_operand(from_.nodes[i], [&](ValueId v) { give(v, i < end_ ? begin_ : end_); });
+      for (ValueId v : from_.outputs) give(v, end_ < from_.nodes.size() ? end_ : begin_);
       for (ValueId v : wanted) places_[v] = next_++;
     }
     build_subgraph(part.graph, from_, given, wanted, false, effects);
   }
 
  private:
+  // Until which node the variables that are read keep their values.
+  void find_readings(MayAssign may_assign) {
+    const std::vector<Node>& nodes = from_.nodes;
+    std::vector<size_t> changes;
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].op->effect) changes.push_back(i);
+    for (size_t i = 0; i < end_; ++i) {
+      if (nodes[i].op != &read_variable_op()) continue;
+      auto change = std::ranges::upper_bound(changes, i);
+      while (change != changes.end() && !may_assign(nodes[*change], variable_in(nodes[i].params))) ++change;
+      read_until_[nodes[i].first_output] = change == changes.end() ? nodes.size() : *change;
+    }
+  }
+  // Whether the part that begins there can read the variable itself: a value that it is given has a holder, and would
+  // be copied before the variable is updated.
+  bool can_read(ValueId v, size_t begin) const {
+    return read_until_[v] >= begin && read_until_[v] > 0 && from_.values[v].node < int(begin);
+  }
+
   const Graph& from_;
+  size_t begin_, end_;  // of the graph break
   std::vector<int> places_;
+  std::vector<size_t> read_until_;  // by value; 0 if it is no reading
   int next_ = 0;
 };
 
-std::unique_ptr<Split> Split::make(const Graph& graph, size_t begin, size_t end) {
+std::unique_ptr<Split> Split::make(const Graph& graph, size_t begin, size_t end, MayAssign may_assign) {
   const size_t count = graph.nodes.size();
   if (graph.cuts == kMostCuts) return nullptr;
   if (nodes_between(graph, 0, begin) < kWorthPlanning) begin = 0;
@@ -68,7 +95,7 @@ std::unique_ptr<Split> Split::make(const Graph& graph, size_t begin, size_t end)
   auto split = std::make_unique<Split>();
   for (ValueId v : graph.inputs)
     split->inputs_.push_back({graph.values[v].tensor.dtype(), graph.values[v].tensor.shape()});
-  Cutter cutter(graph);
+  Cutter cutter(graph, begin, end, may_assign);
   if (begin > 0) cutter.cut(split->head_.emplace(), 0, begin);
   cutter.cut(split->middle_, begin, end);
   if (end < count) {

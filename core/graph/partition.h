@@ -10,8 +10,9 @@ namespace tapeflow {
 
 class Split {
  public:
+  using MayAssign = bool (*)(const Node&, const VariableBody&);
   // Nodes from `begin` to `end` run one by one; null if too little is left beside them.
-  static std::unique_ptr<Split> make(const Graph&, size_t begin, size_t end);
+  static std::unique_ptr<Split> make(const Graph&, size_t begin, size_t end, MayAssign);
 
   bool fits(std::span<const Tensor> inputs) const;
   bool running() const { return runs_ > 0; }

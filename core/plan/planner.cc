@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "control_flow/control_ops.h"
 #include "plan/passes.h"
 
 namespace tapeflow {
@@ -32,7 +33,8 @@ Prepared prepare(const Graph& graph, std::span<const Tensor> inputs) {
   for (const Pass& pass : passes) {
     pass.run(ir);
     if (!ir.traced) return {};
-    if (ir.graph_break) return {nullptr, Split::make(*ir.graph, ir.graph_break->begin, ir.graph_break->end)};
+    if (ir.graph_break)
+      return {nullptr, Split::make(*ir.graph, ir.graph_break->begin, ir.graph_break->end, may_assign)};
   }
   return {std::make_unique<Plan>(std::move(ir.code)), nullptr};
 }

@@ -201,3 +201,71 @@ def test_a_composition_around_one_that_needs_values():
     x = np.float32([0.1, 0.2, 0.3])
     for _ in range(3):
         np.testing.assert_allclose(f(x), (np.sin(2 * x[::-1]) + 1) * np.sum(2 * x) * 2 + 1, rtol=1e-5)
+
+
+def address(variable):
+    return np.from_dlpack(variable.read_value()).__array_interface__["data"][0]
+
+
+def test_rows_are_updated_in_place_after_a_graph_break():
+    """The part behind the break reads the variable itself: a value handed over would be copied first."""
+    table, weight = tf.Variable(tf.zeros([1000, 4])), tf.Variable(tf.ones([4, 1]))
+
+    @tf.function
+    def step(ids, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(tf.matmul(tf.gather(table, ids), weight) - y))
+        slices, dw = tape.gradient(loss, [table, weight])
+        rows, places = tf.unique(slices.indices)
+        sums = tf.math.unsorted_segment_sum(slices.values, places, tf.size(rows))
+        table.scatter_sub(tf.IndexedSlices(0.1 * sums, rows))
+        weight.assign_sub(0.1 * dw)
+
+    ids, y = tf.constant([3, 5, 3], tf.int64), tf.constant([[1.0], [2.0], [3.0]])
+    assert "graph break" in step.experimental_get_compiler_ir(ids, y)(stage="after-specialise")
+    step(ids, y)
+    before = address(table)
+    for _ in range(3):
+        step(ids, y)
+        assert address(table) == before
+    expected, w = np.zeros([1000, 4]), np.ones([4, 1])
+    for _ in range(4):
+        error = 2 * (expected[[3, 5, 3]] @ w - y.numpy())
+        g = error * w.T
+        dw = expected[[3, 5, 3]].T @ error
+        np.subtract.at(expected, [3, 5, 3], 0.1 * g)
+        w = w - 0.1 * dw
+    np.testing.assert_allclose(table, expected, rtol=1e-5)
+    np.testing.assert_allclose(weight, w, rtol=1e-5)
+
+
+def from_python(v):
+    tf.numpy_function(lambda: (v.assign(v + 1.0), np.float32(0))[1], [], tf.float32)
+
+
+def from_a_branch(v):
+    tf.cond(tf.reduce_sum(v) > -1.0, lambda: v.assign_add(tf.ones([3])), lambda: v.value())
+
+
+def from_a_loop(v):
+    tf.while_loop(lambda i: i < 2, lambda i: (i + int(v.assign_add([0.5] * 3) is not None),), [0])
+
+
+@pytest.mark.parametrize("change", [from_python, from_a_branch, from_a_loop])
+def test_a_value_read_before_a_break_stays_what_it_was(change):
+    v, w = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([1.0, 1.0, 1.0])
+
+    @tf.function
+    def f(x):
+        before, other = v.value(), w.value()
+        y = tf.tanh(before * x) + tf.exp(-x) * other
+        change(v)
+        return tf.reduce_sum(y * before), before * x * other + tf.sin(x) * 2.0, v * x
+
+    x = tf.constant([0.5, -0.2, 0.1])
+    for _ in range(3):
+        old = v.numpy()
+        total, after, now = f(x)
+        np.testing.assert_allclose(after, old * x + np.sin(x) * 2, rtol=1e-5)
+        np.testing.assert_allclose(total, np.sum((np.tanh(old * x) + np.exp(-x.numpy())) * old), rtol=1e-5)
+        np.testing.assert_allclose(now, (old + 1) * x, rtol=1e-5)

@@ -146,9 +146,29 @@ def second_order():
     return step_of(loss, variables((8, 16), (16, 1)))
 
 
+def counting():
+    """Metrics beside the update."""
+    (w,) = variables((8, 5))
+    confusion, correct = tf.Variable(tf.zeros([5, 5], tf.int32)), tf.Variable(0.0)
+
+    def step(x):
+        labels = tf.cast(tf.abs(x[:, 0]) * 4.0, tf.int64)
+        with tf.GradientTape() as tape:
+            logits = tf.matmul(x, w)
+            value = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        w.assign_sub(0.1 * tape.gradient(value, w))
+        found = tf.argmax(logits, 1)
+        correct.assign_add(tf.reduce_sum(tf.cast(found == labels, tf.float32)))
+        confusion.assign_add(tf.math.confusion_matrix(labels, found, 5))
+        places = tf.reshape(tf.range(25.0), [5, 5])
+        return value + correct + tf.reduce_sum(tf.cast(confusion, tf.float32) * places)
+
+    return step
+
+
 MOST_STEPS = {
     perceptron: 12, mixed_precision: 20, attention: 45, convolution: 25, recurrent: 40, branching: 15, embedding: 15,
-    per_example: 15, vectorised: 12, second_order: 25,
+    per_example: 15, vectorised: 12, second_order: 25, counting: 25,
 }  # fmt: skip
 
 

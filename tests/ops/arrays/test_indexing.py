@@ -90,6 +90,21 @@ def test_partition_and_stitch_are_inverse():
     np.testing.assert_array_equal(gradient(there_and_back, x)[0], np.full_like(x, 2.0))
 
 
+def test_stitching_what_only_the_graph_knows():
+    """No Python runs in the graph, and the shapes of each pair are compared."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32), tf.TensorSpec([])])
+    def f(first, second, x):
+        rows = [tf.ones([n, 2]) * x for n in (2, 3)]
+        return tf.dynamic_stitch([first, second], rows)
+
+    kinds = [op.type for op in f.get_concrete_function().graph.get_operations()]
+    assert "Composition" not in kinds
+    np.testing.assert_array_equal(f([4, 0], [1, 2, 3], 2.0), np.full([5, 2], 2))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="dynamic_stitch"):
+        f([4, 0, 1], [2, 3], 2.0)
+
+
 def test_update_of_a_slice():
     dx, dv = gradient(
         lambda x, v: (

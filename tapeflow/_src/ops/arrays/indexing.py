@@ -268,6 +268,17 @@ def update_slice(x: Any, key: tuple[Any, ...], value: Any) -> Any:
     return primitives.Reshape(updated, dims)
 
 
+def _rows_for(index: Any, values: Any, rest: list[int | None]) -> Tensor:
+    """One row of shape `rest` for each element of `index`; while tracing, their number may be unknown."""
+    count, rank = index.shape.num_elements(), index.shape.rank
+    if count is not None or rank is None or 0 in rest:
+        return primitives.Reshape(values, [int(np.prod(index.shape.as_list(), dtype=np.int64)), *rest])
+    start = primitives.Shape(values)[:rank]
+    equal = primitives.All(primitives.Equal(start, primitives.Shape(index)))
+    text = "dynamic_stitch: the shape of each tensor in `data` must start with the shape of its `indices`"
+    return primitives.Reshape(_core.required(values, equal, text), [-1, *rest])
+
+
 @public("dynamic_stitch")
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """The slices of the tensors in `data` put at the places in `indices`; of several for one place the last counts.
@@ -285,7 +296,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     for index, values in zip(indices, data):
         index, values = convert_to_tensor(index, dtype_hint="int32"), convert_to_tensor(values, dtype_hint=hint)
         rank = index.shape.rank
-        if values.shape[:rank] != index.shape:
+        if not values.shape[:rank].is_compatible_with(index.shape):
             raise InvalidArgumentError.of(
                 f"dynamic_stitch: data.shape = {values.shape.as_list()} does not start with indices.shape = "
                 f"{index.shape.as_list()}",
@@ -297,7 +308,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
             )
         inner = rest
         places.append(primitives.Reshape(index, [-1]))
-        rows.append(primitives.Reshape(values, [int(np.prod(index.shape.as_list(), dtype=np.int64)), *rest]))
+        rows.append(_rows_for(index, values, rest))
     where = primitives.ConcatV2(places, 0)
     y = primitives.StitchRows(where, primitives.ConcatV2(rows, 0))
     if _core.is_symbolic(y) and (known := _core.known_elements(where)) and None not in known:

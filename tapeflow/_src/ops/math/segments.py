@@ -323,25 +323,24 @@ def confusion_matrix(
             f"confusion_matrix: Shapes {labels.shape} and {predictions.shape} of labels and predictions differ; they "
             "must be equal",
         )
-    classes = _checked_classes(labels, predictions, num_classes)
+    pairs, classes = _checked_classes(labels, predictions, num_classes)
     dtype = as_dtype(dtype)
     amounts = _ones_for(predictions, dtype) if weights is None else cast(weights, dtype)
-    return primitives.ScatterNd(primitives.Pack([labels, predictions], 1), amounts, [classes, classes])
+    return primitives.ScatterNd(pairs, amounts, [classes, classes])
 
 
-def _checked_classes(labels: Any, predictions: Any, num_classes: Any) -> Any:
-    """The number of classes; raises, also when a graph runs, if a number is none of a class."""
+def _checked_classes(labels: Any, predictions: Any, num_classes: Any) -> tuple[Any, Any]:
+    """The pairs of numbers and the number of classes; raises, in graphs too, if a number is none of a class."""
+    pairs = primitives.Pack([labels, predictions], 1)
     if holds_symbolic([labels, predictions, num_classes]):
-        both = primitives.ConcatV2([primitives.Reshape(x, [-1]) for x in (labels, predictions)], 0)
-        holds = primitives.All(primitives.GreaterEqual(both, 0))
-        largest = primitives.Max(primitives.ConcatV2([both, [-1]], 0)) + 1
         text = "confusion_matrix: `labels` or `predictions` contains negative values"
-        largest = _core.required(largest, holds, text)
+        pairs = _core.required(pairs, primitives.All(primitives.GreaterEqual(pairs, 0)), text)
+        largest = primitives.Max(primitives.ConcatV2([primitives.Reshape(pairs, [-1]), [-1]], 0)) + 1
         if num_classes is None:
-            return largest
+            return pairs, largest
         classes = cast(num_classes, int64)
         text = "confusion_matrix: `labels` or `predictions` out of bound"
-        return _core.required(classes, primitives.LessEqual(largest, classes), text)
+        return _core.required(pairs, primitives.LessEqual(largest, classes), text), classes
     highest = 0
     for what, numbers in (("labels", np.asarray(labels)), ("predictions", np.asarray(predictions))):
         if numbers.size and numbers.min() < 0:
@@ -351,7 +350,7 @@ def _checked_classes(labels: Any, predictions: Any, num_classes: Any) -> Any:
         if num_classes is not None and numbers.size and numbers.max() >= int(num_classes):
             raise InvalidArgumentError.of(f"`{what}` out of bound\nCondition x < y did not hold.")
         highest = max(highest, int(numbers.max()) + 1 if numbers.size else 0)
-    return highest if num_classes is None else int(num_classes)
+    return pairs, highest if num_classes is None else int(num_classes)
 
 
 @public("histogram_fixed_width_bins")
