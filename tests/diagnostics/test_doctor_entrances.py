@@ -59,6 +59,7 @@ def test_pytest_plugin(tmp_path):
     assert "2 passed" in run(*plugin, folder=tmp_path).stdout
     watched = run(*plugin, "--tapeflow-doctor", "test_it.py", folder=tmp_path).stdout
     assert "1 failed, 1 passed" in watched and "test_it.py:6" in watched
+    assert "pluggy" not in watched
 
 
 def test_hints_for_names_of_other_libraries():

@@ -43,3 +43,19 @@ def test_what_was_not_measured_is_said(home):
     assert finding.kind == "partly-cut"
     assert finding.severity == ("warning" if home == "ipykernel.iostream" else "hint")
     assert ("may be cut" in finding.message and "not measured" in finding.message) is (home == "program")
+
+
+def test_one_measurement_of_several_cuts_is_no_share_of_each():
+    w, v = tf.Variable([1.0, 2.0, 3.0]), tf.Variable([0.0, 0.0, 0.0])
+    with tf.debugging.Doctor() as doctor, tf.GradientTape() as tape:
+        loss = tf.reduce_sum(w**2) + tf.reduce_sum(tf.constant(w.numpy() ** 2))
+        v.assign(2.0 * w)
+        loss += tf.reduce_sum(v)
+        tape.gradient(loss, w)
+    found = [f for f in doctor.findings if f.kind == "partly-cut"]
+    assert len(found) == 2
+    lines = sorted(f.line for f in found)
+    for finding in found:
+        (other,) = (line for line in lines if line != finding.line)
+        assert f"here and at line {other} together" in finding.message
+        assert [place[1] for place in finding.evidence["together_with"]] == [other]

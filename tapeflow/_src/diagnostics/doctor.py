@@ -20,6 +20,7 @@ from tapeflow._src.diagnostics.custom_rule import check_rule
 from tapeflow._src.diagnostics.cut_findings import CutFindings
 from tapeflow._src.diagnostics.finding import SEVERITIES, Finding, Findings, is_silenced
 from tapeflow._src.diagnostics.flow import Flow, known
+from tapeflow._src.diagnostics.frames import named_values, user_frames
 from tapeflow._src.diagnostics.graph_stretches import NON_FINITE, GraphStretches
 from tapeflow._src.diagnostics.graph_tape import GraphTape
 from tapeflow._src.diagnostics.html.findings import doctor as doctor_html
@@ -27,7 +28,6 @@ from tapeflow._src.diagnostics.nan_findings import NanFindings
 from tapeflow._src.diagnostics.none_findings import NoneFindings
 from tapeflow._src.diagnostics.numeric_probe import Probe
 from tapeflow._src.diagnostics.observers import observers
-from tapeflow._src.diagnostics.program import named_values, user_frames
 from tapeflow._src.diagnostics.report import page, tape_steps
 from tapeflow._src.diagnostics.source_line import counted, source_line
 from tapeflow._src.diagnostics.training import health as health_module

@@ -11,9 +11,9 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.flow import Flow
+from tapeflow._src.diagnostics.frames import Frames, user_frames
 from tapeflow._src.diagnostics.graph_tape import GraphTape
 from tapeflow._src.diagnostics.observers import observers
-from tapeflow._src.diagnostics.program import Frames, user_frames
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 from tapeflow._src.diagnostics.variable_names import variable_behind
 from tapeflow._src.diagnostics.why_none import explain_with

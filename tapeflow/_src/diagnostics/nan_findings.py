@@ -10,10 +10,12 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.frames import user_frames
 from tapeflow._src.diagnostics.nan_origin import NanOrigins, Origin, is_finite
-from tapeflow._src.diagnostics.program import user_frames
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
+# For a value that the target does not use, as it is finite.
+_CHOOSE_FIRST = " With tf.where, choose the argument first: the branch that is not taken has a gradient, too."
 _STOPPED = "a relu that is closed there and stops it; TensorFlow multiplies by 0 and makes NaN of it"
 
 
@@ -111,7 +113,7 @@ class NanFindings:
                     "position": list(origin.position), "operands": [_number(n) for n in origin.operands],
                     "negative_infinities": origin.counts[0], "infinities": origin.counts[1], "nans": origin.counts[2],
                 },
-                remedy=origin.remedy,
+                remedy=origin.remedy + _CHOOSE_FIRST * (reached == "a gradient" and origin.gradient_of is None),
                 confidence=0.95,
             )
         )  # fmt: skip

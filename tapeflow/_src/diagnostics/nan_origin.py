@@ -25,7 +25,7 @@ class Origin(NamedTuple):
     line: int
     kind: str  # "nan", "infinity", or "data" for a value that was not finite when the program brought it in
     position: tuple[int, ...]  # of the first such element
-    operands: list[float]  # the operands' elements there, where they have one
+    operands: list[float]  # the operands' elements there, of operations that act element by element
     counts: tuple[int, int, int]
     order: int
     is_mask: bool  # of data: infinities beside at most one other number
@@ -171,7 +171,9 @@ class NanOrigins:
         bad = np.argwhere(~np.isfinite(array))
         position = tuple(int(i) for i in bad[0]) if len(bad) else ()
         kind = "data" if before else "nan" if counts[2] else "infinity"
-        numbers = [] if before else [n for x in operands[:3] if (n := _element(x, array.shape, position)) is not None]
+        aligned = not before and primitives.facts_by_name.get(operation, {}).get("elementwise", False)
+        elements = (_element(x, array.shape, position) for x in operands[:3]) if aligned else ()
+        numbers = [n for n in elements if n is not None]
         origin = Origin(
             operation, function, gradient_of, file, line, kind, position, numbers, counts, len(self.origins),
             _is_mask(array),

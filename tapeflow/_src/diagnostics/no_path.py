@@ -8,17 +8,15 @@ from functools import partial
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.flow import is_tracked, known
+from tapeflow._src.diagnostics.frames import is_direct, named_tensors, names_of, twins_of
 from tapeflow._src.diagnostics.program import (
     DERIVATIVES,
     bindings_of,
     bound_at,
+    computations_of,
     differentiates,
     end_of_with,
-    is_direct,
-    named_tensors,
-    names_of,
     overwritten_at,
-    twins_of,
     uses_name,
 )
 from tapeflow._src.diagnostics.question import Question
@@ -68,10 +66,10 @@ def _computed_outside(question: Question) -> Explanation | None:
         values = [
             (n, v)
             for n, v in named_tensors(question.frames, lambda v: not is_variable(v) and question.is_one_of(v, origins))
-            if is_direct(n, v)
+            if is_direct(n, v) or n.item
         ]
     for named, _ in values:
-        for binding in reversed(bindings_of(named)):
+        for binding in reversed(computations_of(named)):
             inside = named.file == opened_file and opened_line <= binding.line <= closed_line
             if inside or not any(uses_name(named, binding, name, binding.line) for name in names):
                 continue

@@ -8,7 +8,7 @@ from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, known
-from tapeflow._src.diagnostics.program import Frames
+from tapeflow._src.diagnostics.frames import Frames
 from tapeflow._src.diagnostics.source_line import place_text
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 from tapeflow._src.diagnostics.why_none import explain_with

@@ -1,4 +1,4 @@
-"""What the text of the user's program says about a value: the names it has, and the lines that bind them."""
+"""What the text of the user's program says: the lines that bind names, and what statements use."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ import builtins
 import linecache
 import math
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from types import FrameType, FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tapeflow._src import _core
-from tapeflow._src.namespace import PACKAGE_FOLDER
-from tapeflow._src.types.library_folders import is_library
-
-_FRAMES = 30
-_LOOKED_INTO = 400  # of the names of a scope, the last ones, whose items and attributes are looked at
+from tapeflow._src.diagnostics.frames import Named
 
 
 class Binding(NamedTuple):
@@ -31,175 +24,7 @@ class Binding(NamedTuple):
     makes_variable: bool
     augmented: bool
     end_line: int
-
-
-class Named(NamedTuple):
-    """A name by which a value can be reached from a frame of the program."""
-
-    name: str
-    frame: FrameType
-    item: str = ""  # "[2]" or "['key']" for an item of what has the name
-
-    @property
-    def label(self) -> str:
-        return self.name + self.item
-
-    @property
-    def file(self) -> str:
-        return self.frame.f_code.co_filename
-
-
-class Frames(list[FrameType]):
-    """Frames of the program at one moment. Their names are read once, however many questions are asked about them."""
-
-    def __init__(self, frames: Iterable[FrameType] = ()) -> None:
-        super().__init__(frames)
-        self._held: list[_Held] | None = None
-        self._held_by_id: dict[int, list[_Held]] = {}
-        self._tensors: list[_Held] | None = None
-        self._owners: list[_Held] | None = None
-
-    def held(self) -> list[_Held]:
-        """All but numbers, texts, functions and the like."""
-        if self._held is None:  # holds the values, so that ids stay theirs
-            self._held = [row for row in _held_values(self) if type(row[0]) not in _PLAIN]
-            for row in self._held:
-                self._held_by_id.setdefault(id(row[0]), []).append(row)
-        return self._held
-
-    def names_of(self, value: Any) -> list[Named]:
-        self.held()
-        return [_named(row) for row in self._held_by_id.get(id(value), ())]
-
-    def tensors(self) -> list[_Held]:
-        if self._tensors is None:
-            self._tensors = [row for row in self.held() if _core.is_tensor(row[0])]
-        return self._tensors
-
-    def owners(self) -> list[_Held]:
-        """Layers, models and modules in sight, by their own names or as attributes of what has one."""
-        if self._owners is None:
-            kinds = {type(row[0]) for row in self.held()}
-            kinds = {kind for kind in kinds if hasattr(kind, "trainable_variables") and not issubclass(kind, type)}
-            own = [row for row in self.held() if type(row[0]) in kinds and row[4] is None and row[1] in self[:5]]
-            self._owners = sorted(own, key=lambda row: row[3] is not None)
-        return self._owners
-
-
-class _Items(tuple[int, int]):
-    """The positions of an item of an item."""
-
-
-def user_frames() -> Frames:
-    """The frames of the program, innermost first, without Tapeflow's and (if others are left) libraries'."""
-    frames: list[FrameType] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and len(frames) < 2 * _FRAMES:
-        if not frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
-            frames.append(frame)
-        frame = frame.f_back
-    own = [f for f in frames if not is_library(f.f_code.co_filename)]
-    return Frames((own or frames)[:_FRAMES])
-
-
-# A value and its name: the frame, the name, and the attribute or item of what has the name.
-_Held = tuple[Any, FrameType, str, str | None, Any]
-_PLAIN = frozenset({int, float, bool, str, bytes, type(None), FunctionType})
-
-
-def _named(held: _Held) -> Named:
-    _, frame, name, attribute, item = held
-    if attribute is not None:
-        return Named(f"{name}.{attribute}", frame)
-    items = item if isinstance(item, _Items) else () if item is None else (item,)
-    return Named(name, frame, "".join(f"[{key!r}]" for key in items))
-
-
-def named_values(frames: Frames) -> Iterator[tuple[Named, Any]]:
-    """Names and values within reach: locals, attributes and items of locals, and globals."""
-    return ((_named(held), held[0]) for held in _held_values(frames))
-
-
-def named_tensors(frames: Frames, chosen: Callable[[Any], bool]) -> Iterator[tuple[Named, Any]]:
-    """Of `named_values`, the tensors and variables for which a question is answered by yes."""
-    return ((_named(held), held[0]) for held in frames.tensors() if chosen(held[0]))
-
-
-def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
-    for frame in frames:
-        held = list(frame.f_locals.items())
-        looked_into = len(held) - _LOOKED_INTO
-        for number, (name, value) in enumerate(held):
-            yield value, frame, name, None, None
-            if number < looked_into or type(value) in _PLAIN or _core.is_tensor(value):
-                continue
-            if isinstance(value, list | tuple):
-                yield from ((item, frame, name, None, i) for i, item in enumerate(value[:50]))
-                rows = ((i, row) for i, row in enumerate(value[:50]) if type(row) in (list, tuple))
-                yield from (
-                    (item, frame, name, None, _Items((i, j))) for i, row in rows for j, item in enumerate(row[:9])
-                )
-            elif isinstance(value, dict):
-                yield from ((item, frame, name, None, key) for key, item in list(value.items())[:50])
-            elif name != "tf" and isinstance(getattr(value, "__dict__", None), dict):
-                for attribute, item in list(vars(value).items())[:100]:
-                    yield item, frame, name, attribute, None
-                    if hasattr(type(item), "trainable_variables"):  # the weights of a model that an object holds
-                        yield from (
-                            (w, frame, name, f"{attribute}.{own}", None) for own, w in list(vars(item).items())[:50]
-                        )
-    for frame in frames[:3]:
-        if frame.f_locals is not frame.f_globals:
-            yield from ((value, frame, name, None, None) for name, value in list(frame.f_globals.items()))
-
-
-def is_direct(named: Named, value: Any) -> bool:
-    """Whether the name is the value's own, not that of a list or dictionary that holds it."""
-    if named.item:
-        return False
-    first, *attributes = named.name.split(".")
-    frame = named.frame
-    held = frame.f_locals.get(first, frame.f_globals.get(first))
-    for attribute in attributes:
-        held = getattr(held, "__dict__", {}).get(attribute)
-    return held is value
-
-
-def names_of(value: Any, frames: Frames) -> list[Named]:
-    """The names of a value, nearest first."""
-    return frames.names_of(value)
-
-
-def owners_of(variable: Any, frames: Frames) -> list[Named]:
-    """The names of layers, models and modules that hold a variable, nearest first."""
-    return [_named(owner) for owner, _ in _holders(variable, frames)]
-
-
-def twins_of(variable: Any, frames: Frames) -> Iterator[tuple[Named, list[Any]]]:
-    """Other models in sight that have variables of the same shapes as one that holds a variable: their variables."""
-    own = [(row, _forms(row[0])) for row, _ in _holders(variable, frames)]
-    own = [(row, forms) for row, forms in own if len(forms) > 1]
-    mine = {id(row[0]) for row, _ in own}
-    for other in frames.owners() if own else ():
-        if id(other[0]) not in mine and any(_forms(other[0]) == forms for _, forms in own):
-            yield _named(other), [getattr(v, "handle", v) for v in list(other[0].variables)[:1000]]
-
-
-def _forms(model: Any) -> list[Any]:
-    return [tuple(v.shape) for v in list(getattr(model, "variables", ()))[:1000]]
-
-
-def held_as(variable: Any, frames: Frames) -> Any:
-    """The object by which a layer or model in sight holds a variable, as Keras's own; else the variable itself."""
-    return next((held for _, held in _holders(variable, frames)), variable)
-
-
-def _holders(variable: Any, frames: Frames) -> Iterator[tuple[_Held, Any]]:
-    for owner in frames.owners():
-        for held in list(getattr(owner[0], "variables", ()))[:1000]:
-            if held is variable or getattr(held, "handle", None) is variable:
-                yield owner, held
-                break
+    unread: frozenset[str]  # of `uses`: those that stand outside of calls that read a value as a Python number or array
 
 
 def _key(node: ast.AST) -> str | None:
@@ -218,6 +43,25 @@ def _keys(node: ast.AST) -> frozenset[str]:
     return frozenset(k for k in keys if k)
 
 
+def _reads(call: ast.Call) -> bool:
+    """Whether a call gives the value of a tensor to Python, or computes with such values."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return called in _READS or (_key(call.func) or "").startswith("np.")
+
+
+def _unread(node: ast.AST) -> frozenset[str]:
+    """The names in an expression or statement outside of calls that read values."""
+    found, stack = set(), [node]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, ast.Call) and _reads(inner):
+            continue
+        if isinstance(inner, ast.Name | ast.Attribute) and (key := _key(inner)):
+            found.add(key)
+        stack += ast.iter_child_nodes(inner)
+    return frozenset(found)
+
+
 _MAKE_VARIABLES = frozenset({"Variable", "add_weight", "add_variable", "get_variable"})
 # Functions that give the value of a tensor to Python.
 _READS = {"numpy", "item", "tolist", "float", "int", "numpy_function", "py_function", "py_func"}
@@ -230,6 +74,7 @@ class Statement(NamedTuple):
     used: frozenset[str]
     lines: tuple[int, int]
     scope: tuple[int, int]
+    unread: frozenset[str]
 
 
 class Control(NamedTuple):
@@ -275,10 +120,11 @@ def _read(file: str) -> _Program:
         if isinstance(node, _SIMPLE):
             bound = _changed(node) | (frozenset([function]) if isinstance(node, ast.Return) else frozenset())
             lines = (node.lineno, node.end_lineno or node.lineno)
-            statements.append(Statement(bound, _keys(node) - _inner_names(node), lines, scope))
+            inner = _inner_names(node)
+            statements.append(Statement(bound, _keys(node) - inner, lines, scope, _unread(node) - inner))
         if isinstance(node, ast.For):
             lines = (node.lineno, node.iter.end_lineno or node.lineno)
-            statements.append(Statement(_keys(node.target), _keys(node.iter), lines, scope))
+            statements.append(Statement(_keys(node.target), _keys(node.iter), lines, scope, _unread(node.iter)))
         if isinstance(node, ast.If | ast.While | ast.For | ast.IfExp):
             controls.append(_control(node, scope))
         if isinstance(node, ast.ClassDef):
@@ -296,7 +142,7 @@ def _read(file: str) -> _Program:
                 loss = given.get("loss") or (node.args[1:2] or [node])[0]
                 optimizer = given.get("optimizer") or (node.args[:1] or [node])[0]
                 compiled[node.lineno] = (loss.lineno, optimizer.lineno)
-            if called in _READS or (_key(node.func) or "").startswith("np."):
+            if _reads(node):
                 computed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         if isinstance(node, ast.With):
             ends[node.lineno] = node.end_lineno or node.lineno
@@ -309,7 +155,8 @@ def _read(file: str) -> _Program:
             called = {_key(n.func) or "" for n in ast.walk(node.value) if isinstance(n, ast.Call)}
             makes = any(c.rpartition(".")[2] in _MAKE_VARIABLES for c in called)
             end = node.end_lineno or node.lineno
-            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end))
+            unread = _unread(node.value) | (names if augmented else frozenset())
+            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end, unread))
         for child in ast.iter_child_nodes(node):
             visit(child, scope, function)
 
@@ -522,10 +369,37 @@ def bindings_of(named: Named) -> list[Binding]:
     return [b for b in found if attribute or b.scope == innermost]
 
 
+def computations_of(named: Named) -> list[Binding]:
+    """The assignments to a name, and for an item the statements that may put items into what has the name.
+
+    They do so by a method of it, or of the object that holds it: `rows.append(x)`, `memory.add(x)`.
+    """
+    if not named.item:
+        return bindings_of(named)
+    first = named.frame.f_code.co_firstlineno
+    holders = {named.name, named.name.partition(".")[0]}
+    fills = [
+        Binding(s.bound, s.used, s.lines[0], s.scope, False, True, s.lines[1], s.unread)
+        for s in _read(named.file).statements
+        if not holders.isdisjoint(s.bound) and s.scope[0] <= first <= s.scope[1]
+    ]
+    fills += [b for f in fills for b in _of_what_is_put_in(named, f, holders)]
+    return sorted({b.line: b for b in (*fills, *bindings_of(named))}.values(), key=lambda b: (not b.augmented, b.line))
+
+
+def _of_what_is_put_in(named: Named, fill: Binding, holders: set[str]) -> list[Binding]:
+    """The assignments to a name that a statement puts into something as it stands, as `rows.append(row)`."""
+    names = {n for n in fill.unread if n.partition(".")[0] not in {h.partition(".")[0] for h in holders}}
+    return [b for n in names for b in bindings_of(Named(n, named.frame))] if len(names) == 1 else []
+
+
 def uses_name(named: Named, binding: Binding, source: str, before: int, depth: int = 6) -> bool:
-    """Whether a binding uses a name, directly, through other names, or in a function that it calls."""
+    """Whether a binding uses a name, directly, through other names, or in a function that it calls.
+
+    What Python computes from values that it read is another matter.
+    """
     functions = _read(named.file).uses_by_function
-    uses = set(binding.uses)
+    uses = set(binding.unread)
     for name in list(uses):
         uses |= functions.get(name.rpartition(".")[2], frozenset())
     last = source.rpartition(".")[2]
@@ -544,12 +418,13 @@ def uses_itself(binding: Binding, name: str) -> bool:
     return any(use in binding.names and use.rpartition(".")[2] == name.rpartition(".")[2] for use in binding.uses)
 
 
+_USE_THE_LOSS = ("fit", "train_on_batch", "evaluate", "test_on_batch")  # methods of Keras models
+
+
 def loss_line(file: str, line: int) -> int:
-    """For a call of `fit`, the line of the loss in the last `compile` before it; for others the line itself."""
+    """For a call of `fit` and the like, the line of the loss in the last `compile` before it; for others the line."""
     text = linecache.getline(file, line)
-    if ".fit(" not in text and ".train_on_batch(" not in text:
-        return line
-    return _compiled(file, line)[0]
+    return _compiled(file, line)[0] if any(f".{name}(" in text for name in _USE_THE_LOSS) else line
 
 
 def optimizer_line(file: str, line: int) -> int | None:

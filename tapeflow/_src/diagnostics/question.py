@@ -7,17 +7,8 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.explanation import Explanation
 from tapeflow._src.diagnostics.flow import Flow, Step, is_tracked, known
-from tapeflow._src.diagnostics.program import (
-    Frames,
-    Named,
-    bindings_of,
-    bound_at,
-    held_as,
-    made_by,
-    names_of,
-    owners_of,
-    uses_itself,
-)
+from tapeflow._src.diagnostics.frames import Frames, Named, held_as, names_of, owners_of
+from tapeflow._src.diagnostics.program import bindings_of, bound_at, made_by, uses_itself
 from tapeflow._src.diagnostics.variable_names import describe_source
 
 

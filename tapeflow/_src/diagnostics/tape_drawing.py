@@ -6,7 +6,7 @@ from typing import Any
 
 from tapeflow._src.diagnostics.diagram import Box, draw
 from tapeflow._src.diagnostics.flow import Flow, Step
-from tapeflow._src.diagnostics.program import names_of, user_frames
+from tapeflow._src.diagnostics.frames import names_of, user_frames
 from tapeflow._src.diagnostics.source_line import short_place
 from tapeflow._src.diagnostics.variable_names import made_at
 from tapeflow._src.diagnostics.why_none import explain

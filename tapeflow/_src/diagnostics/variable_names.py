@@ -6,16 +6,8 @@ import re
 from typing import Any
 
 from tapeflow._src import _core
-from tapeflow._src.diagnostics.program import (
-    Frames,
-    Named,
-    bound_at,
-    class_around,
-    makes_variable,
-    named_values,
-    names_of,
-    optimizer_line,
-)
+from tapeflow._src.diagnostics.frames import Frames, Named, named_values, names_of
+from tapeflow._src.diagnostics.program import bound_at, class_around, makes_variable, optimizer_line
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 _RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORECASE)

@@ -7,8 +7,9 @@ from typing import Any
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.explanation import Explanation, NoGradientError, ends_at, shown_in_notebooks
 from tapeflow._src.diagnostics.flow import Edge, Flow, has_gradient, is_tracked, known
+from tapeflow._src.diagnostics.frames import Frames, names_of, user_frames
 from tapeflow._src.diagnostics.no_path import without_a_path
-from tapeflow._src.diagnostics.program import Frames, called_after, end_of_with, names_of, user_frames
+from tapeflow._src.diagnostics.program import called_after, end_of_with
 from tapeflow._src.diagnostics.question import Question
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.variable_names import describe_source, variable_behind

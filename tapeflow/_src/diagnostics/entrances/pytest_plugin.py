@@ -40,4 +40,4 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[None]:
         pyfuncitem.add_report_section("call", "tapeflow doctor", str(doctor))
     fatal = {"report": (), "warning": ("severe", "warning")}.get(level, ("severe",))
     if outcome.excinfo is None and any(f.severity in fatal for f in findings):
-        outcome.force_exception(AssertionError(str(doctor)))
+        outcome.force_exception(pytest.fail.Exception(str(doctor), pytrace=False))  # no line of ours is at fault

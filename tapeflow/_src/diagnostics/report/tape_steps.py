@@ -8,7 +8,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.flow import known
-from tapeflow._src.diagnostics.program import Frames
+from tapeflow._src.diagnostics.frames import Frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.variable_names import name_of_variable
 

@@ -13,7 +13,8 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known
-from tapeflow._src.diagnostics.program import Frames, bound_at, is_inside_with, names_of, user_frames
+from tapeflow._src.diagnostics.frames import Frames, names_of, user_frames
+from tapeflow._src.diagnostics.program import bound_at, is_inside_with
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.activations import moves_elements
 from tapeflow._src.diagnostics.training.assignments import Assignments, dot
@@ -111,6 +112,7 @@ class AppliedGradients:
         goals = [known(i) for t in targets if t is not None and (i := tape._index_of(t)) is not None]
         variables = [s for s in map(variable_behind, sources) if isinstance(s, _core.Variable)]
         others = [v for v in tape.watched_variables() if id(v) not in own and v.trainable]
+        others = [v for v in others if id(_original_of(v)) not in own]  # None by a copy is said already
         if not goals or not variables or not others or len(others) > 200:
             return
         above = set().union(*(flow.ancestors(goal) for goal in goals))
@@ -317,6 +319,12 @@ class AppliedGradients:
                     )
                 )  # fmt: skip
         return found
+
+
+def _original_of(variable: Any) -> Any:
+    """What a variable is a copy of, if it is one."""
+    original = getattr(variable, "_copy_of", None)
+    return None if original is None else original()
 
 
 def _is_before(flow: Flow, start: int, indices: list[Any]) -> bool:

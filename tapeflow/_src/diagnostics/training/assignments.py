@@ -99,5 +99,9 @@ def dot(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
 
 
 def norm(a: np.ndarray[Any, Any]) -> float:
-    """The length of a vector."""
-    return math.sqrt(max(dot(a, a), 0.0))
+    """The length of a vector, also where its squares are too large for its dtype."""
+    square = dot(a, a)
+    if square == math.inf and a.dtype != np.float64:
+        a = a.astype(np.float64)
+        square = dot(a, a)
+    return math.sqrt(max(square, 0.0))

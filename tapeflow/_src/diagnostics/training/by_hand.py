@@ -10,7 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
-from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.frames import user_frames
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.assignments import dot, norm
 from tapeflow._src.diagnostics.variable_names import name_of_variable

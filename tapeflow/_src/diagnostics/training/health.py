@@ -158,12 +158,14 @@ class Course:
         if not finite or len(finite) > 2 or not kernels or ratios[len(ratios) // 2] < 1e3:
             return []
         recurrent = [v for v in kernels if not v.used_once and len(set(v.shape)) == 1]  # a network through time
-        ratio, deep, v = ratios[len(ratios) // 2], len(kernels) >= 4 or bool(recurrent), [*recurrent, *kernels][0]
+        ratio = ratios[len(ratios) // 2]
+        large = f"{ratio:.1e} times as large as the weights" if math.isfinite(ratio) else "infinite"
+        deep, v = len(kernels) >= 4 or bool(recurrent), [*recurrent, *kernels][0]
         return [
             Finding(
                 "exploding-gradients" if deep else "learning-rate-too-high",
                 "severe",
-                f"the first gradients are {ratio:.1e} times as large as the weights (the loss is {finite[0]:.4g}), and "
+                f"the first gradients are {large} (the loss is {finite[0]:.4g}), and "
                 f"after step {len(finite) - 1} the loss is not finite",
                 *((v.activation_place or self.place) if deep else self._where()),
                 variable=v.name,

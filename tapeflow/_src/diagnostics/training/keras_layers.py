@@ -16,7 +16,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import known
-from tapeflow._src.diagnostics.program import user_frames
+from tapeflow._src.diagnostics.frames import user_frames
 from tapeflow._src.diagnostics.training.activations import LayerLines
 
 _LAYER_MODULE = "keras.src.layers.layer"

@@ -10,7 +10,8 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding, source_text
-from tapeflow._src.diagnostics.program import loss_line, user_frames
+from tapeflow._src.diagnostics.frames import user_frames
+from tapeflow._src.diagnostics.program import loss_line
 from tapeflow._src.diagnostics.source_line import source_line
 from tapeflow._src.diagnostics.training.assignments import Assignments
 from tapeflow._src.diagnostics.variable_names import variable_behind

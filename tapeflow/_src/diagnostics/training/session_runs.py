@@ -10,7 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.flow import Flow
-from tapeflow._src.diagnostics.program import Frames
+from tapeflow._src.diagnostics.frames import Frames
 from tapeflow._src.diagnostics.training.assignments import Assignments
 from tapeflow._src.diagnostics.training.loss_sign import is_error
 from tapeflow._src.diagnostics.training.step_values import GraphStep, Row, StepValues

@@ -6,8 +6,8 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
+from tapeflow._src.diagnostics.frames import Frames
 from tapeflow._src.diagnostics.numeric_probe import Probe, along, total_of
-from tapeflow._src.diagnostics.program import Frames
 from tapeflow._src.diagnostics.variable_names import name_of_variable, variable_behind
 
 _AGREES = 0.02  # relative; the target is often computed in float32

@@ -10,7 +10,7 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.flow import Edge, Flow, known
-from tapeflow._src.diagnostics.program import Frames, user_frames
+from tapeflow._src.diagnostics.frames import Frames, user_frames
 from tapeflow._src.diagnostics.training.activations import NO_LAYERS, LayerLines, activation_of, line_of
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.health import Course
