@@ -14,6 +14,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types.dtypes import int32
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 
 # The package of the LAPACK library stands beside NumPy's.
@@ -36,6 +37,12 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     """
     a = convert_to_tensor(a)
     rank = a.shape.rank
+    if rank is None:
+        count = primitives.Shape(primitives.Shape(a, int32), int32)[0]
+        order = primitives.Range(convert_to_tensor(0, int32), count, convert_to_tensor(1, int32))
+        last = primitives.Pack([count - 1, count - 2], 0)
+        result = primitives.Transpose(a, primitives.ConcatV2([order[:-2], last], 0))
+        return primitives.Conj(result) if conjugate and a.dtype.is_complex else result
     if rank < 2:
         raise ValueError(
             f"matrix_transpose: Argument `a` should be a (batch) matrix with rank >= 2. Received `a` = {a} with "

@@ -59,8 +59,7 @@ class LinearOperatorTridiag(LinearOperator):
             self._diagonals = keep_parameter(diagonals)
             dtype = self._diagonals.dtype
         self._format = diagonals_format
-        parameters = {"diagonals": diagonals, "diagonals_format": diagonals_format}
-        super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, parameters)
+        super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def diagonals(self) -> Any:
@@ -175,9 +174,8 @@ class LinearOperatorToeplitz(LinearOperator):
             raise ValueError(
                 f"Expected square matrix, got `row` and `col` of shapes {self._row.shape}, {self._col.shape}"
             )
-        parameters = {"col": col, "row": row}
         dtype = self._col.dtype
-        super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, parameters)
+        super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def col(self) -> Any:
@@ -225,8 +223,7 @@ class _Circulant(LinearOperator):
 
     _depth: int
 
-    @takes_hints(is_square=True)
-    def __init__(self, hints: Hints, spectrum: Any, input_output_dtype: Any = complex64) -> None:
+    def _begin(self, hints: Hints, spectrum: Any, input_output_dtype: Any = complex64) -> None:
         is_non_singular, is_self_adjoint, is_positive_definite, is_square, name = hints
         self._spectrum = keep_parameter(spectrum)
         if self._spectrum.shape.rank is not None and self._spectrum.shape.rank < self._depth:
@@ -246,8 +243,7 @@ class _Circulant(LinearOperator):
             is_self_adjoint,
             is_positive_definite,
             True,
-            name or type(self).__name__,
-            {"spectrum": spectrum, "input_output_dtype": input_output_dtype},
+            name,
         )
 
     @property
@@ -382,6 +378,7 @@ class LinearOperatorCirculant(_Circulant):
 
     _composite_tensor_fields = ("spectrum",)
     _matrix_ndims: ClassVar[dict[str, int]] = {"spectrum": 1}
+    __init__ = takes_hints("LinearOperatorCirculant", is_square=True)(_Circulant._begin)
 
     _depth = 1
 
@@ -396,6 +393,7 @@ class LinearOperatorCirculant2D(_Circulant):
 
     _composite_tensor_fields = ("spectrum",)
     _matrix_ndims: ClassVar[dict[str, int]] = {"spectrum": 2}
+    __init__ = takes_hints("LinearOperatorCirculant2D", is_square=True)(_Circulant._begin)
 
     _depth = 2
 
@@ -410,5 +408,6 @@ class LinearOperatorCirculant3D(_Circulant):
 
     _composite_tensor_fields = ("spectrum",)
     _matrix_ndims: ClassVar[dict[str, int]] = {"spectrum": 3}
+    __init__ = takes_hints("LinearOperatorCirculant3D", is_square=True)(_Circulant._begin)
 
     _depth = 3

@@ -57,7 +57,7 @@ class LinearOperatorKronecker(LinearOperator):
         hints = _shared(hints, self._operators)
         square = _all(self._operators, "is_square") if hints.is_square is None else hints.is_square
         name = hints.name or "_x_".join(o.name for o in self._operators)
-        super().__init__(self._operators[0].dtype, None, *hints[:3], square, name, {"operators": self._operators})
+        super().__init__(self._operators[0].dtype, None, *hints[:3], square, name)
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -269,7 +269,7 @@ class LinearOperatorBlockDiag(_Blocks):
         hints = _shared(hints, self._operators)
         square = True if all(o.is_square for o in self._operators) else hints.is_square or None
         name = hints.name or "_ds_".join(o.name for o in self._operators)
-        super().__init__(self._operators[0].dtype, None, *hints[:3], square, name, {"operators": self._operators})
+        super().__init__(self._operators[0].dtype, None, *hints[:3], square, name)
 
     @property
     def operators(self) -> list[LinearOperator]:
@@ -367,7 +367,6 @@ class LinearOperatorBlockLowerTriangular(_Blocks):
             is_positive_definite,
             True if all(o.is_square for o in diagonal) else is_square,
             name,
-            {"operators": rows},
         )
 
     @property

@@ -11,7 +11,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import eye
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
-from tapeflow._src.ops.linalg.operators.hints import Hints, agreed_hint, takes_hints
+from tapeflow._src.ops.linalg.operators.hints import Hints, agreed_hint, is_aat_form, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
     LinearOperator,
     broadcast_batch,
@@ -53,7 +53,6 @@ class LinearOperatorAdjoint(LinearOperator):
             is_positive_definite=agreed(is_positive_definite, operator.is_positive_definite, "positive definite"),
             is_square=operator._is_square if is_square is None else is_square,
             name=name or operator.name + "_adjoint",
-            parameters={"operator": operator},
         )
 
     @property
@@ -119,7 +118,6 @@ class LinearOperatorInversion(LinearOperator):
             is_positive_definite=agreed(is_positive_definite, operator.is_positive_definite, "positive-definite"),
             is_square=True,
             name=name or operator.name + "_inv",
-            parameters={"operator": operator},
         )
 
     @property
@@ -184,6 +182,12 @@ class LinearOperatorComposition(LinearOperator):
             hints_of(operators)["is_non_singular"],
             "The composition of non-singular operators is always non-singular.",
         )
+        if is_aat_form(operators):
+            is_square = agreed_hint(is_square, True, "The product A @ A.H is always square.")
+            is_self_adjoint = agreed_hint(
+                is_self_adjoint, True, "A composition of the form A @ A.H is always self-adjoint."
+            )
+            is_positive_definite = True if is_non_singular else is_positive_definite
         self._operators = operators
         super().__init__(
             operators[0].dtype,
@@ -192,7 +196,6 @@ class LinearOperatorComposition(LinearOperator):
             is_positive_definite=is_positive_definite,
             is_square=is_square,
             name=name or "_o_".join(o.name for o in operators),
-            parameters={"operators": operators},
         )
 
     @property
@@ -267,14 +270,6 @@ class LinearOperatorFullMatrix(LinearOperator):
             raise ValueError(
                 f"Argument `matrix` must have at least 2 dimensions.  Found: {self._matrix.shape.as_list()}"
             )
-        parameters = {
-            "matrix": matrix,
-            "is_non_singular": is_non_singular,
-            "is_self_adjoint": is_self_adjoint,
-            "is_positive_definite": is_positive_definite,
-            "is_square": is_square,
-            "name": name,
-        }
         super().__init__(
             self._matrix.dtype,
             None,
@@ -283,7 +278,6 @@ class LinearOperatorFullMatrix(LinearOperator):
             is_positive_definite,
             is_square,
             name,
-            parameters,
         )
 
     @property
@@ -324,9 +318,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         self._tril = keep_parameter(tril)
         if self._tril.shape.rank is not None and self._tril.shape.rank < 2:
             raise ValueError(f"Argument `tril` must have at least 2 dimensions. Found: {self._tril.shape}")
-        super().__init__(
-            self._tril.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, {"tril": tril}
-        )
+        super().__init__(self._tril.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def tril(self) -> Any:

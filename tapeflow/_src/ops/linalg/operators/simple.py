@@ -15,7 +15,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.linalg.factorizations import inverse_permutation, take_rows
 from tapeflow._src.ops.linalg.operators.derived import LinearOperatorLowerTriangular
-from tapeflow._src.ops.linalg.operators.hints import Hints, takes_hints
+from tapeflow._src.ops.linalg.operators.hints import Hints, keeps_parameters, takes_hints
 from tapeflow._src.ops.linalg.operators.operator import (
     LinearOperator,
     broadcast_batch,
@@ -58,9 +58,7 @@ class LinearOperatorDiag(LinearOperator):
             is_self_adjoint = True
         if is_square is False:
             raise ValueError("Only square diagonal operators currently supported.")
-        super().__init__(
-            self._diag.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, {"diag": diag}
-        )
+        super().__init__(self._diag.dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def diag(self) -> Any:
@@ -159,6 +157,7 @@ class LinearOperatorIdentity(_Uniform):
 
     _composite_tensor_prefer_static_fields = ("num_rows", "batch_shape")
 
+    @keeps_parameters
     def __init__(
         self,
         num_rows: Any,
@@ -181,8 +180,7 @@ class LinearOperatorIdentity(_Uniform):
                 raise ValueError(f"An identity operator is always {word}.")
         self._num_rows = checked_size("num_rows", num_rows)
         self._batch = checked_batch_shape(batch_shape)
-        parameters = {"num_rows": num_rows, "batch_shape": batch_shape, "dtype": dtype}
-        super().__init__(dtype or float32, None, True, True, True, True, name, parameters)
+        super().__init__(dtype or float32, None, True, True, True, True, name)
 
     def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
         x = adjoint_matrix(x) if adjoint_arg else x
@@ -245,6 +243,7 @@ class LinearOperatorScaledIdentity(_Uniform):
     _composite_tensor_fields = ("multiplier",)
     _composite_tensor_prefer_static_fields = ("num_rows",)
 
+    @keeps_parameters
     def __init__(
         self,
         num_rows: Any,
@@ -264,9 +263,8 @@ class LinearOperatorScaledIdentity(_Uniform):
                 raise ValueError("A real scaled identity operator is always self adjoint.")
             is_self_adjoint = True
         self._num_rows = checked_size("num_rows", num_rows)
-        parameters = {"num_rows": num_rows, "multiplier": multiplier}
         dtype = self._multiplier.dtype
-        super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name, parameters)
+        super().__init__(dtype, None, is_non_singular, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def _batch(self) -> Any:
@@ -357,6 +355,7 @@ class LinearOperatorZeros(LinearOperator):
 
     _composite_tensor_prefer_static_fields = ("num_rows", "num_columns", "batch_shape")
 
+    @keeps_parameters
     def __init__(
         self,
         num_rows: Any,
@@ -381,8 +380,7 @@ class LinearOperatorZeros(LinearOperator):
             raise ValueError("A zero operator is never non-singular.")
         if is_positive_definite:
             raise ValueError("A zero operator is never positive-definite.")
-        parameters = {"num_rows": num_rows, "num_columns": num_columns, "batch_shape": batch_shape, "dtype": dtype}
-        super().__init__(dtype or float32, None, False, square, False, square, name, parameters)
+        super().__init__(dtype or float32, None, False, square, False, square, name)
 
     def _shape(self) -> Any:
         return static_shape(self._batch, self._num_rows, self._num_columns)
@@ -462,8 +460,7 @@ class LinearOperatorPermutation(LinearOperator):
                 raise ValueError(
                     f"Argument `perm` must be a vector of unique integers from 0 to {order.shape[-1] - 1}."
                 )
-        parameters = {"perm": perm, "dtype": dtype}
-        super().__init__(as_dtype(dtype), None, True, is_self_adjoint, is_positive_definite, True, name, parameters)
+        super().__init__(as_dtype(dtype), None, True, is_self_adjoint, is_positive_definite, True, name)
 
     @property
     def perm(self) -> Any:
@@ -528,8 +525,7 @@ class LinearOperatorHouseholder(LinearOperator):
         self._reflection_axis = keep_parameter(reflection_axis)
         if self._reflection_axis.shape.rank is not None and self._reflection_axis.shape.rank < 1:
             raise ValueError("Argument reflection_axis must have at least 1 dimension. Found: a scalar")
-        parameters = {"reflection_axis": reflection_axis}
-        super().__init__(self._reflection_axis.dtype, None, True, True, False, True, name, parameters)
+        super().__init__(self._reflection_axis.dtype, None, True, True, False, True, name)
 
     @property
     def reflection_axis(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.namespace import find_public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.linalg.operators.hints import agreed_hint
+from tapeflow._src.ops.linalg.operators.hints import agreed_hint, is_aat_form, is_adjoint_pair
 
 _debugging = "compat.v1.debugging."
 _shape = find_public("shape")
@@ -51,22 +51,6 @@ def shape_tensor(shape: Any, name: str | None = None) -> Any:
     """A shape as a tensor; numbers become int32."""
     integers = isinstance(shape, list | tuple) and not any(_core.is_tensor(size) for size in shape)
     return convert_to_tensor(shape, "int32" if integers else None)
-
-
-def is_adjoint_pair(x: Any, y: Any) -> bool:
-    """Whether an operator was made as the adjoint of the other; elements are not compared."""
-    if x is y and x.is_self_adjoint is not None:
-        return bool(x.is_self_adjoint)
-    return x.H is y or y.H is x
-
-
-def is_aat_form(operators: Any) -> bool:
-    """Whether a product has the form A1 A2 ... A2^H A1^H."""
-    factors = list(operators)
-    if not factors:
-        raise ValueError("AAT form is undefined for empty operators")
-    half = len(factors) // 2
-    return len(factors) % 2 == 0 and all(map(is_adjoint_pair, factors[:half], reversed(factors[half:])))
 
 
 def use_operator_or_provided_hint_unless_contradicting(

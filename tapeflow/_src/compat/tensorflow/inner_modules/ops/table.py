@@ -7,6 +7,7 @@ from typing import Any
 from tapeflow._src.compat.tensorflow.inner_modules.module_map import find_object
 from tapeflow._src.compat.tensorflow.inner_modules.ops import (
     arrays,
+    circulant,
     distributions,
     initializers,
     linear_operators,
@@ -20,7 +21,6 @@ from tapeflow._src.compat.v1.distributions.distribution import divergence_by_cla
 from tapeflow._src.compat.v1.variables.partitions import PartitionInfo
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import find_public
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.strings.hashing import DEFAULT_KEY
 
 
@@ -42,12 +42,6 @@ class TFRecordCompressionType:
     NONE = 0
     ZLIB = 1
     GZIP = 2
-
-
-def _to_complex(x: Any) -> Any:
-    """Real numbers as complex ones of the same precision."""
-    x = convert_to_tensor(x)
-    return cast(x, "complex128" if x.dtype.real_dtype == find_public("float64") else "complex64")
 
 
 def generate_combinations_with_testcase_name(**kwargs: Any) -> list[Any]:
@@ -90,8 +84,8 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.init_ops_v2": initializers.v2_names,
     "python.ops.inplace_ops": arrays.inplace_names,
     "python.ops.linalg.linear_operator_util": linear_operators.util_names,
-    "python.ops.linalg.linear_operator_circulant": {"_to_complex": _to_complex},
-    "python.ops.linalg.linear_operator_toeplitz": {"_to_complex": _to_complex},
+    "python.ops.linalg.linear_operator_circulant": circulant.NAMES,
+    "python.ops.linalg.linear_operator_toeplitz": {"_to_complex": circulant.to_complex},
     "python.ops.linalg.slicing": linear_operators.slicing_names,
     "python.ops.math_ops": {
         f"sparse_segment_{name}_grad_v2": find_object(f"raw_ops.SparseSegment{operation}GradV2")
