@@ -84,7 +84,7 @@ def _grams(
     def run(data: Any, splits: Any) -> list[Any]:
         _check_splits(splits.numpy(), data.shape[0])
         found = ngrams(
-            RaggedTensor(data, splits), list(widths), texts[0], pads, None if pad_width < 0 else pad_width, keeps_short
+            RaggedTensor(data, splits), list(widths), texts[0], pads, pad_width if pad_width > 0 else None, keeps_short
         )
         return [found.values, cast(found.row_splits, splits.dtype)]
 
