@@ -124,7 +124,8 @@ for _part, _part_names in (
 public_later(
     "tapeflow._src.compat.saved_model.saved_model",
     *(f"saved_model.{name}" for name in (
-        *PUBLIC, "Asset", "LoadOptions", "SaveOptions", "contains_saved_model", "load", "save",
+        *PUBLIC, "Asset", "LoadOptions", "SaveOptions", "contains_saved_model", "experimental.VariablePolicy", "load",
+        "save",
     )),
     *(f"compat.v1.saved_model.{name}" for name in (
         "contains_saved_model", "load_v2", "maybe_saved_model_directory", "loader.maybe_saved_model_directory"

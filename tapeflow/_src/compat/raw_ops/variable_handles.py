@@ -21,7 +21,7 @@ _variable_by_shared_name: dict[tuple[str, str], DeclaredVariable] = {}  # of eag
 class DeclaredVariable(Variable):
     """A variable that has no value until one is assigned."""
 
-    def __init__(self, dtype: Any, shape: Any, name: str) -> None:
+    def __init__(self, dtype: Any, shape: Any, name: str, trainable: bool = False) -> None:
         self._made_at = _core.current_line()
         self._synchronization, self._aggregation = VariableSynchronization.AUTO, VariableAggregationV2.NONE
         self._constraint = self._copy_of = None
@@ -30,7 +30,7 @@ class DeclaredVariable(Variable):
             graph.declare_variable(self, as_dtype(dtype), as_shape(shape), name)
             return
         self._name = name
-        self._declare(as_dtype(dtype), as_shape(shape), False, f"{name}:0")
+        self._declare(as_dtype(dtype), as_shape(shape), trainable, f"{name}:0")
         self._unique_id = f"{name}_{id(self)}"
 
 

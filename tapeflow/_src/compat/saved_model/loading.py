@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.graph_def import import_handlers  # noqa: F401
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
+from tapeflow._src.compat.raw_ops.variable_handles import DeclaredVariable
 from tapeflow._src.compat.saved_model import dataset_nodes, dataset_stages  # noqa: F401  register handlers
 from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
+from tapeflow._src.compat.saved_model.options import LoadOptions
 from tapeflow._src.compat.saved_model.revived_types import revive
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.trace import init_scope, running_at_once
@@ -110,11 +113,14 @@ class SignatureMap(Mapping[str, Any], Trackable):
 class Loader:
     """Makes the objects of one SavedModel."""
 
-    def __init__(self, meta_graph: Any, folder: str, given: dict[int, tuple[Any, Any]] | None = None) -> None:
+    def __init__(
+        self, meta_graph: Any, folder: str, options: LoadOptions, given: dict[int, tuple[Any, Any]] | None = None
+    ) -> None:
         self._given = given or {}  # objects that stand for saved ones, and the functions that set their attributes
         self._setter_by_number = {number: setter for number, (_, setter) in self._given.items()}
         self._folder, self._graph_def = folder, meta_graph.graph_def
-        self._objects = meta_graph.object_graph_def
+        self._objects, self._options = meta_graph.object_graph_def, options
+        self._aliases = meta_graph.meta_info_def.function_aliases
         self._nodes = list(self._objects.nodes)
         self._assets = [asset.filename for asset in meta_graph.asset_file_def]
         self._resources: dict[str, Any] = {}
@@ -156,7 +162,30 @@ class Loader:
             for number in sorted(self._made, key=lambda n: not isinstance(self._made[n], list | dict)):
                 self._fill(number)
             self._initialize_resources()
+        if self._options.experimental_load_function_aliases:
+            if hasattr(self._made[0], "function_aliases"):
+                raise ValueError(
+                    f"{self._library.where}: Could not load with experimental_load_function_aliases option because the "
+                    "top-level object already has an attribute with name 'function_aliases'"
+                )
+            self._made[0].function_aliases = MappingProxyType(self._aliased_functions())  # not saved again
         return self._made[0]
+
+    def _aliased_functions(self) -> dict[str, Any]:
+        """Functions by their other names; a list of concrete functions where no saved function has just these."""
+        names_by_alias: dict[str, list[str]] = {}
+        for name, alias in self._aliases.items():
+            if name in self._objects.concrete_functions:
+                names_by_alias.setdefault(alias, []).append(name)
+        function_by_names = {
+            frozenset(node.function.concrete_functions): self._made[number]
+            for number, node in enumerate(self._nodes)
+            if node.WhichOneof("kind") == "function"
+        }
+        return {
+            alias: function_by_names.get(frozenset(names)) or [self._trace(name).concrete for name in names]
+            for alias, names in names_by_alias.items()
+        }
 
     def _check_operations(self) -> None:
         save_functions = {n for node in self._nodes for s in node.saveable_objects.values() for n in (s.save_function,)}
@@ -174,7 +203,7 @@ class Loader:
     def _open_checkpoint(self) -> tuple[Any, dict[int, Node]]:
         """The bundle of the variables, and the node of its graph for each object."""
         prefix = os.path.join(self._folder, "variables", "variables")
-        if not os.path.exists(f"{prefix}.index"):
+        if self._options.experimental_skip_checkpoint or not os.path.exists(f"{prefix}.index"):
             return None, {}
         bundle = Bundle(prefix)
         if GRAPH_KEY not in bundle:
@@ -212,7 +241,7 @@ class Loader:
         kind = node.WhichOneof("kind") or "user_object"
         if number in self._given:
             self._made[number], _ = self._given[number]
-            if kind == "variable":
+            if kind == "variable" and not self._may_be_empty(number):
                 variable_of(self._made[number]).assign(self._value(number, node))
             return self._made[number]
         self._made[number] = made = getattr(self, f"_make_{kind}")(number, node)
@@ -221,9 +250,11 @@ class Loader:
     def _make_variable(self, number: int, node: Any) -> Any:
         saved = node.variable
         dtype, shape = as_dtype(saved.dtype).base_dtype, shape_of(saved.shape)
-        value = self._value(number, node)
+        value = None if self._may_be_empty(number) else self._value(number, node)
         before = _core.swap_stage(self._graph)  # a variable of a graph of TensorFlow 1 belongs to its sessions
         try:
+            if value is None:
+                return DeclaredVariable(dtype, shape, saved.name or "Variable", saved.trainable)
             return Variable(
                 value,
                 trainable=saved.trainable,
@@ -236,11 +267,22 @@ class Loader:
         finally:
             _core.swap_stage(before)
 
+    def _key(self, number: int) -> str | None:
+        """Where the checkpoint keeps the value of a variable, if it has one."""
+        if self._bundle is None or number not in self._checkpoint:
+            return None
+        return self._checkpoint[number].keys.get("VARIABLE_VALUE")
+
+    def _may_be_empty(self, number: int) -> bool:
+        """Whether a variable has no value in the checkpoint, and the options allow that."""
+        allowed = self._options.allow_partial_checkpoint or self._options.experimental_skip_checkpoint
+        return allowed and self._key(number) is None
+
     def _value(self, number: int, node: Any) -> Any:
         """The value of a variable in the checkpoint."""
         saved, shape = node.variable, shape_of(node.variable.shape)
-        key = self._checkpoint[number].keys.get("VARIABLE_VALUE") if number in self._checkpoint else None
-        if key is None or self._bundle is None:
+        key = self._key(number)
+        if key is None:
             raise DataLossError.of(f"{self._library.where}: the variable '{saved.name}' has no value in the checkpoint")
         value = self._bundle.value(key)
         if not shape.is_compatible_with(list(getattr(value, "shape", []))):

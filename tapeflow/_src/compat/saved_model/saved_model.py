@@ -11,6 +11,7 @@ from tapeflow._src.compat.saved_model.constants import DEFAULT_SIGNATURE, PUBLIC
 from tapeflow._src.compat.saved_model.loading import Loader, SignatureMap
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
 from tapeflow._src.compat.saved_model.objects import ObjectList
+from tapeflow._src.compat.saved_model.options import LoadOptions, SaveOptions, traces_of
 from tapeflow._src.compat.saved_model.saving import SavedModelWriter
 from tapeflow._src.compat.saved_model.v1_models import V1Loader
 from tapeflow._src.distribute.context import exporting, updating
@@ -21,62 +22,6 @@ from tapeflow._src.train.checkpoint.object_graph import is_trackable
 
 for _name, _value in PUBLIC.items():
     public(f"saved_model.{_name}")(_value)
-
-
-@public("saved_model.SaveOptions")
-class SaveOptions:
-    """Settings for saving. Those that choose devices, namespaces and formats of servers have no effect here.
-
-    >>> options = tf.saved_model.SaveOptions(save_debug_info=False)
-    """
-
-    def __init__(
-        self,
-        namespace_whitelist: Any = None,
-        save_debug_info: bool = False,
-        function_aliases: Any = None,
-        experimental_debug_stripper: bool = False,
-        experimental_io_device: Any = None,
-        experimental_variable_policy: Any = None,
-        experimental_custom_gradients: bool = True,
-        experimental_image_format: bool = False,
-        experimental_skip_saver: bool = False,
-        experimental_sharding_callback: Any = None,
-        extra_tags: Any = None,
-    ) -> None:
-        self.namespace_whitelist = namespace_whitelist or []
-        self.save_debug_info = save_debug_info
-        self.function_aliases = function_aliases or {}
-        self.experimental_debug_stripper = experimental_debug_stripper
-        self.experimental_io_device = experimental_io_device
-        self.experimental_variable_policy = experimental_variable_policy
-        self.experimental_custom_gradients = experimental_custom_gradients
-        self.experimental_image_format = experimental_image_format
-        self.experimental_skip_saver = experimental_skip_saver
-        self.experimental_sharding_callback = experimental_sharding_callback
-        self.extra_tags = extra_tags
-
-
-@public("saved_model.LoadOptions")
-class LoadOptions:
-    """Settings for loading: they choose devices, of which there is one.
-
-    >>> options = tf.saved_model.LoadOptions()
-    """
-
-    def __init__(
-        self,
-        allow_partial_checkpoint: bool = False,
-        experimental_io_device: Any = None,
-        experimental_skip_checkpoint: bool = False,
-        experimental_variable_policy: Any = None,
-        experimental_load_function_aliases: bool = False,
-    ) -> None:
-        self.allow_partial_checkpoint = allow_partial_checkpoint
-        self.experimental_io_device = experimental_io_device
-        self.experimental_skip_checkpoint = experimental_skip_checkpoint
-        self.experimental_variable_policy = experimental_variable_policy
-        self.experimental_load_function_aliases = experimental_load_function_aliases
 
 
 def _default_signatures(objects: ObjectList) -> dict[str, Any]:
@@ -109,7 +54,7 @@ def _concrete(name: str, function: Any) -> ConcreteFunction:
     if isinstance(function, Function):
         if function.input_signature is not None:
             return function.get_concrete_function()
-        traced: list[ConcreteFunction] = getattr(function, "concrete_functions", function._traces.concrete)
+        traced = traces_of(function)
         if len(traced) == 1:
             return traced[0]
         raise ValueError(f"saved_model.save: give the signature {name!r} as a concrete function, or trace it once")
@@ -173,8 +118,7 @@ def write_model(obj: Any, export_dir: Any, signatures: Any, options: SaveOptions
             objects = ObjectList(obj, objects.cache)
         if signatures is None:
             named = {name: _concrete(name, function) for name, function in _default_signatures(objects).items()}
-    gradients = options is None or options.experimental_custom_gradients
-    SavedModelWriter(objects, named, gradients).write(os.fspath(export_dir))
+    SavedModelWriter(objects, named, options or SaveOptions()).write(os.fspath(export_dir))
     return objects
 
 
@@ -204,7 +148,7 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
         )
     meta_graph = read_meta_graph(folder, tags)
     kind = Loader if meta_graph.object_graph_def.nodes else V1Loader
-    return kind(meta_graph, folder).load()
+    return kind(meta_graph, folder, options or LoadOptions()).load()
 
 
 @public(

@@ -25,6 +25,7 @@ from tapeflow._src.compat.saved_model.call_specs import (
 )
 from tapeflow._src.compat.saved_model.loading import Asset, SignatureMap
 from tapeflow._src.compat.saved_model.objects import ObjectList, described
+from tapeflow._src.compat.saved_model.options import SaveOptions, VariablePolicy, strip_checks, traces_of
 from tapeflow._src.data.iterator import IteratorSpec
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
@@ -50,13 +51,12 @@ _RESOURCE = as_dtype("resource")
 class SavedModelWriter:
     """Collects the message of one model. Functions are written first, as their captures become objects."""
 
-    def __init__(
-        self, objects: ObjectList, signatures: dict[str, ConcreteFunction], saves_gradients: bool = True
-    ) -> None:
+    def __init__(self, objects: ObjectList, signatures: dict[str, ConcreteFunction], options: SaveOptions) -> None:
         self._model = messages.SavedModel(saved_model_schema_version=1)
         self._meta = self._model.meta_graphs.add()
         self._functions = FunctionWriter("saved_model.save")
-        self._functions.gradients = [] if saves_gradients else None
+        self._functions.gradients = [] if options.experimental_custom_gradients else None
+        self._options = options
         self._top = Emitter(False)
         self._objects = objects
         self._root_count = len(self._objects.things)
@@ -69,6 +69,7 @@ class SavedModelWriter:
         self._write_objects()
         self._write_signatures(signatures)
         self._write_gradients()
+        self._write_aliases()
         self._finish()
 
     # ---- objects
@@ -98,6 +99,8 @@ class SavedModelWriter:
             node.constant.operation = self._constant_names[id(thing)]
         else:
             described(thing, node)
+            if self._options.experimental_variable_policy is not VariablePolicy.NONE and node.HasField("variable"):
+                node.variable.device = thing.device
 
     def _asset_number(self, asset: Asset) -> int:
         path = asset.asset_path.numpy().decode()
@@ -122,7 +125,7 @@ class SavedModelWriter:
     def _write_function(self, node: Any, function: Function) -> None:
         saved = node.function
         saved.function_spec.CopyFrom(function_spec(function))
-        for concrete in concrete_functions_of(function):
+        for concrete in traces_of(function):
             if _has_plain_arguments(concrete):
                 tracked = self._with_tracked_arguments(function, concrete)
                 saved.concrete_functions.append(self._write_concrete(tracked)[0])
@@ -222,6 +225,13 @@ class SavedModelWriter:
             saved.bound_inputs.extend(self._bound_number(thing, gradient.name) for thing in gradient.resources)
             saved.canonicalized_input_signature.CopyFrom(encode((tuple(gradient.cotangents), {})))
             saved.output_signature.CopyFrom(encode(gradient.gradients))
+
+    def _write_aliases(self) -> None:
+        """The names under which other programs look for functions."""
+        for alias, function in self._options.function_aliases.items():
+            for concrete in traces_of(function):
+                name, _ = self._write_concrete(concrete)
+                self._meta.meta_info_def.function_aliases[name] = alias
 
     # ---- tables
 
@@ -383,7 +393,8 @@ class SavedModelWriter:
     def _finish(self) -> None:
         variables = [(n, t) for n, t in enumerate(self._objects.things) if isinstance(t, _core.Variable)]
         self.key_by_variable = self._checkpoint_keys(variables)
-        self._write_saver(variables)
+        if not self._options.experimental_skip_saver:
+            self._write_saver(variables)
         self._write_initializer()
         objects = self._meta.object_graph_def.nodes
         for number in range(len(self._objects.things)):
@@ -394,12 +405,14 @@ class SavedModelWriter:
                 node.slot_variables.add(original_variable_node_id=original, slot_name=name, slot_variable_node_id=slot)
             objects.append(node)
         info = self._meta.meta_info_def
-        info.tags.append("serve")
+        info.tags.extend(dict.fromkeys(["serve", *(self._options.extra_tags or ())]))
         info.tensorflow_version, info.stripped_default_attrs = _TENSORFLOW, False
         graph = self._meta.graph_def
         graph.node.extend(self._top.nodes)
         graph.library.CopyFrom(self._functions.library)
         graph.versions.producer, graph.versions.min_consumer = _PRODUCER, _MIN_CONSUMER
+        if self._options.experimental_debug_stripper:
+            strip_checks(graph)
 
     def _checkpoint_keys(self, variables: list[tuple[int, Any]]) -> dict[int, str]:
         """The key of the value of each variable: the path that leads to it."""
@@ -526,12 +539,6 @@ class _DataWithAssets(tuple):  # type: ignore[type-arg]
         made = super().__new__(cls, data)
         made.assets = assets
         return made
-
-
-def concrete_functions_of(function: Function) -> list[ConcreteFunction]:
-    """The graphs that a function has."""
-    saved = getattr(function, "concrete_functions", None)
-    return list(function._traces.concrete) if saved is None else saved
 
 
 def _has_plain_arguments(concrete: ConcreteFunction) -> bool:

@@ -11,9 +11,11 @@ from tapeflow._src.compat.graph_def.attributes import python_value
 from tapeflow._src.compat.graph_def.frames import without_frames, without_savers
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, called_functions, check_nodes
 from tapeflow._src.compat.graph_def.program import Program
+from tapeflow._src.compat.raw_ops.variable_handles import DeclaredVariable
 from tapeflow._src.compat.saved_model.constants import LEGACY_INITIALIZER, MAIN_OPERATION
 from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap, asset_path
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
+from tapeflow._src.compat.saved_model.options import LoadOptions
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
@@ -171,9 +173,9 @@ def _packed(info: Any, tensors: list[Any]) -> Any:
 class V1Loader:
     """Makes functions of the signatures of one graph."""
 
-    def __init__(self, meta_graph: Any, folder: str) -> None:
+    def __init__(self, meta_graph: Any, folder: str, options: LoadOptions) -> None:
         meta_graph.graph_def.CopyFrom(without_frames(meta_graph.graph_def, _roots(meta_graph)))
-        self._meta, self._folder = meta_graph, folder
+        self._meta, self._folder, self._options = meta_graph, folder, options
         self._library = FunctionLibrary(meta_graph.graph_def.library, f"SavedModel {folder}")
         self._resources: dict[str, Any] = {}
         self._assets: dict[str, Any] = {}
@@ -185,8 +187,12 @@ class V1Loader:
         root.variables = []
         with running_at_once():
             for node, stored in _variable_nodes(self._meta, bundle):
-                kind = stored.bundle.dtype(stored.key)
-                made = Variable(stored.value(), trainable=node.name in trained, name=node.name, dtype=kind)
+                kind, value, trainable = stored.bundle.dtype(stored.key), stored.value(), node.name in trained
+                made: Variable
+                if self._options.experimental_skip_checkpoint:
+                    made = DeclaredVariable(kind, value.shape, node.name, trainable)
+                else:
+                    made = Variable(value, trainable=trainable, name=node.name, dtype=kind)
                 self._resources[node.name] = made
                 root.variables.append(made)
             for entry in self._meta.asset_file_def:

@@ -8,7 +8,8 @@ from typing import Any
 from tapeflow._src.compat.saved_model import revived_types  # noqa: F401  defines `saved_model.load`
 from tapeflow._src.compat.saved_model.loading import Loader
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph, read_saved_model
-from tapeflow._src.compat.saved_model.saved_model import LoadOptions, SaveOptions, write_model
+from tapeflow._src.compat.saved_model.options import LoadOptions, SaveOptions
+from tapeflow._src.compat.saved_model.saved_model import write_model
 from tapeflow._src.compat.tensorflow.internal_names.tracking import TrackableReference
 from tapeflow._src.function import spec_messages
 from tapeflow._src.namespace import public
@@ -72,7 +73,7 @@ def load_partial(export_dir: Any, filters: Any, tags: Any = None, options: LoadO
     nodes = meta_graph.object_graph_def.nodes
     number_by_path = {path: _number_of(path, nodes) for path in wanted}
     given = {number_by_path[path]: found for path, found in wanted.items() if found is not None}
-    loader = Loader(meta_graph, os.fspath(export_dir), given)
+    loader = Loader(meta_graph, os.fspath(export_dir), options or LoadOptions(), given)
     loader.load()
     return {path: loader.object(number) for path, number in number_by_path.items()}
 
