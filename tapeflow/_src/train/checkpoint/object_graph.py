@@ -55,12 +55,13 @@ def is_trackable(thing: Any) -> bool:
     return False
 
 
-def children_of(thing: Any) -> dict[str, Any]:
-    """The objects below an object, by the names under which it holds them."""
+def children_of(thing: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+    """The objects below an object, by the names under which it holds them for this kind of file."""
     if is_leaf(thing):
         return {}
     if hasattr(type(thing), "_trackable_children"):
-        return {name: child for name, child in thing._trackable_children().items() if is_trackable(child)}
+        found = thing._trackable_children(save_type, **kwargs)
+        return {name: child for name, child in found.items() if is_trackable(child)}
     if isinstance(thing, list | tuple):
         return {str(i): child for i, child in enumerate(thing) if is_trackable(child)}
     if isinstance(thing, Mapping):

@@ -30,12 +30,17 @@ class TrackableView:
     def children(cls, obj: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         """The objects that an object holds, by name.
 
+        Args:
+            obj: The object.
+            save_type: "checkpoint" or "savedmodel"; objects of libraries hold other things for each.
+            **kwargs: What such objects also take, such as the `cache` of one save.
+
         >>> module = tf.Module()
         >>> module.v = tf.Variable(1.)
         >>> list(tf.train.TrackableView.children(module))
         ['v']
         """
-        return children_of(obj)
+        return children_of(obj, save_type, **kwargs)
 
     def descendants(self) -> list[Any]:
         """The root and all objects below it, nearest first, each once.
