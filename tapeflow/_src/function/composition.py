@@ -64,7 +64,7 @@ def _with_known_values(leaves: list[Any]) -> list[Any] | None:
     """The arguments with integer tensors of the graph replaced by their values, where these follow from constants and
     shapes; None if there is no such tensor."""
     values = [
-        _core.known_value(leaf) if _core.is_symbolic(leaf) and not leaf.dtype.is_floating else None for leaf in leaves
+        _core.known_value(leaf) if _core.is_symbolic(leaf) and not _is_differentiable(leaf) else None for leaf in leaves
     ]
     if all(value is None for value in values):
         return None
@@ -174,6 +174,10 @@ def _sparse_sample(argument: Any, sample: Any) -> Any:
     flat = np.arange(count) % max(1, int(np.prod(dims)))
     places = np.stack(np.unravel_index(flat, dims), 1) if rank else np.zeros([count, 0])
     return SparseTensor(places.astype(np.int64), sample.values, np.array(dims, np.int64))
+
+
+def _is_differentiable(leaf: Any) -> bool:
+    return bool(leaf.dtype.is_floating or leaf.dtype.is_complex)
 
 
 def _is_value(leaf: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from tapeflow._src import namespace, primitives
 from tapeflow._src.compat.raw_ops import (
     array_ops,
+    csr_ops,
     elementwise_ops,
     further_ops,
     image_ops,
@@ -491,6 +492,7 @@ _ROWS: list[tuple[str, str, Any]] = [
 
 _FAMILIES = (
     array_ops.ROWS,
+    csr_ops.ROWS,
     elementwise_ops.ROWS,
     further_ops.ROWS,
     nn_ops.ROWS,

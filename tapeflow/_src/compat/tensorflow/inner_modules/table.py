@@ -31,7 +31,6 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     list_functions,
     ragged_table,
     recording,
-    sparse_products,
     suite_table,
 )
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
@@ -260,11 +259,6 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "make_composite_tensor": make_composite_tensor,
     },
     "python.ops.linalg.linear_operator_addition": {"add_operators": add_operators},
-    "python.ops.linalg.sparse.sparse_csr_matrix_ops": {
-        "csr_sparse_matrix_to_sparse_tensor": sparse_products.csr_sparse_matrix_to_sparse_tensor,
-        "sparse_matrix_sparse_mat_mul": sparse_products.sparse_matrix_sparse_mat_mul,
-        "sparse_tensor_to_csr_sparse_matrix": sparse_products.sparse_tensor_to_csr_sparse_matrix,
-    },
     "python.ops.list_ops": list_functions.NAMES,
     "python.ops.math_ops": {"is_nan": find_public("math.is_nan")},
     "python.ops.nn_ops": {"Convolution": Convolution},
