@@ -87,6 +87,19 @@ def test_batch_scatter_update():
     np.testing.assert_array_equal(v, [[1, 0, 0], [0, 0, 2]])
 
 
+@pytest.mark.parametrize("indices", [[[0, 1], [2, 0]], tf.constant([[0, 1], [2, 0]], tf.int64)], ids=["list", "tensor"])
+def test_batch_scatter_update_in_a_function(indices):
+    v = tf.Variable(tf.zeros([2, 3, 1]))
+
+    @tf.function
+    def update(values):
+        return v.batch_scatter_update(tf.IndexedSlices(values, indices))
+
+    found = update(tf.reshape(tf.range(1.0, 5.0), [2, 2, 1]))
+    np.testing.assert_array_equal(found, [[[1], [2], [0]], [[4], [0], [3]]])
+    np.testing.assert_array_equal(v, found)
+
+
 def test_scatter_out_of_range_changes_nothing():
     v = tf.Variable([1.0, 2.0])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 5 is not in \[0, 2\)"):

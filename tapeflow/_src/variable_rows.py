@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -25,6 +27,22 @@ SCATTER_BY_FUNCTION = {
     np.minimum.at: primitives.TensorScatterMin,
     None: primitives.TensorScatterUpdate,
 }
+
+
+def batch_places(indices: Any) -> Any:
+    """For `indices` (batches..., n) their places (batches..., n, dimensions) for `scatter_nd_update`."""
+    indices = cast(convert_to_tensor(indices), int64)
+    rank = indices.shape.rank
+    if not rank:
+        raise ValueError(
+            f"batch_scatter_update: indices must have a known rank of at least 1; got a tensor of shape {indices.shape}"
+        )
+    sizes, leading = primitives.Shape(indices), []
+    for axis in range(rank - 1):
+        numbers = cast(primitives.Range(0, sizes[axis], 1), int64)
+        column = primitives.Reshape(numbers, [-1 if i == axis else 1 for i in range(rank)])
+        leading.append(primitives.BroadcastTo(column, sizes))
+    return primitives.Pack([*leading, indices], rank)
 
 
 def check_rows(who: str, updates: TensorShape, indices: TensorShape, variable: TensorShape) -> None:

@@ -29,6 +29,7 @@ from tapeflow._src.variable_rows import (
     ROW_UPDATES,
     SCATTER_BY_FUNCTION,
     SCATTER_BY_METHOD,
+    batch_places,
     check_declared,
     check_rows,
     fail_index,
@@ -450,8 +451,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     ) -> Variable:
         """Puts rows in place of the old ones, separately in each batch of the leading dimensions."""
         if _core.is_tracing():
-            variable: Variable = self._update_later(Variable.batch_scatter_update, sparse_delta)
-            return variable
+            return self.scatter_nd_update(batch_places(sparse_delta.indices), sparse_delta.values)
         values = np.array(self.numpy())
         indices = np.asarray(sparse_delta.indices)
         if values.ndim < indices.ndim or indices.shape[:-1] != values.shape[: indices.ndim - 1]:

@@ -18,6 +18,7 @@ from tapeflow._src.types.enums import VariableSynchronization
 from tapeflow._src.types.errors import FailedPreconditionError, OutOfRangeError
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor_shape import TensorShape
+from tapeflow._src.variable_rows import batch_places
 from tapeflow._src.variables import Variable, session_graph
 
 
@@ -342,17 +343,4 @@ def batch_scatter_update(
            [9., 4.]], dtype=float32)
     """
     with find_public("name_scope")(name) if name else nullcontext():
-        indices = convert_to_tensor(indices)
-        rank = indices.shape.rank
-        if not rank:
-            raise ValueError(
-                "batch_scatter_update: indices must have a known rank of at least 1; "
-                f"got a tensor of shape {indices.shape}"
-            )
-        sizes, one = find_public("shape")(indices, out_type=indices.dtype), find_public("ones_like")(indices)
-        place = find_public("range")
-        leading = [
-            find_public("reshape")(place(sizes[axis]), [-1 if i == axis else 1 for i in range(rank)]) * one
-            for axis in range(rank - 1)
-        ]
-        return ref.scatter_nd_update(find_public("stack")([*leading, indices], axis=-1), updates)
+        return ref.scatter_nd_update(batch_places(indices), updates)
