@@ -17,6 +17,7 @@ from tapeflow._src.compat.tensorflow import stand_in
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 from tapeflow._src.diagnostics import compare_runs, report_text
 from tapeflow._src.diagnostics.doctor import Doctor
+from tapeflow._src.diagnostics.entrances.options import add_options, doctor_of
 from tapeflow._src.distribute.launcher import end_all, prepare_process, run_workers
 from tapeflow._src.namespace import find_public
 
@@ -59,13 +60,7 @@ def _run_doctor(options: argparse.Namespace) -> int:
     """Runs a program under a doctor and reports; the exit code is the program's own, or 3 by --fail-on."""
     if not options.m and not os.path.exists(options.program):
         return _run_file(options.program, options.args)  # says so; there is nothing to report
-    doctor = Doctor(
-        steps=options.steps,
-        mode="monitor" if options.monitor else "full",
-        memory_budget=options.memory_budget,
-        check_step=options.check_step,
-        curvature=options.curvature,
-    )
+    doctor = doctor_of(options)
     code: Any = 1
     process = os.getpid()
     try:
@@ -131,24 +126,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs a TensorFlow, Keras or Tapeflow program, watches its gradients, and reports at its end, at "
         "an error or at Ctrl-C. The exit code is the program's own.",
     )
-    doctor.add_argument(
-        "--steps", type=_positive, metavar="N", help="watch N calls of gradient, then let the program be"
-    )
-    doctor.add_argument("--json", type=_new_file, metavar="FILE", help="write the report as JSON (docs/doctor.md)")
-    doctor.add_argument("--html", type=_new_file, metavar="FILE", help="write the report as one HTML page")
+    add_options(doctor)
     doctor.add_argument("--fail-on", choices=["severe", "warning"], help="exit with 3 if there is such a finding")
     doctor.add_argument(
         "--against", type=_earlier_report, metavar="FILE", help="compare with the report.json of another run"
-    )
-    doctor.add_argument("--monitor", action="store_true", help="sample steps; functions run as graphs")
-    doctor.add_argument(
-        "--memory-budget", type=_bytes, metavar="SIZE", help="say what to recompute so that tapes keep at most 2GB, say"
-    )
-    doctor.add_argument(
-        "--check-step", action="store_true", help="check a step by reverse mode, forward mode and differences"
-    )
-    doctor.add_argument(
-        "--curvature", action="store_true", help="compute the largest eigenvalue of the Hessian of the first step"
     )
     doctor.add_argument("--v1", action="store_true", help="`import tensorflow` gives TensorFlow 1")
     doctor.add_argument("-m", action="store_true", help="the program is the name of a module, as for `python -m`")
@@ -164,36 +145,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     change.add_argument("action", choices=["install", "remove"])
     return parser
-
-
-def _bytes(text: str) -> int:
-    """A number of bytes: "500MB", "2GB", "1e9"."""
-    units = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "b": 1}
-    unit = next((u for u in units if text.lower().endswith(u)), "")
-    try:
-        size = int(float(text.lower().removesuffix(unit)) * units.get(unit, 1))
-    except (ValueError, OverflowError):
-        size = -1
-    if size < 0:
-        raise argparse.ArgumentTypeError(f"a size such as 500MB or 2GB is expected; got {text!r}")
-    return size
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a positive integer is expected; got {text!r}")
-    return int(text)
-
-
-def _new_file(text: str) -> str:
-    """The full path of a file that can be written, before the program runs and may change the folder."""
-    path = os.path.abspath(text)
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise argparse.ArgumentTypeError(f"there is no folder {folder!r}")
-    if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{path!r} cannot be written")
-    return path
 
 
 def _earlier_report(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +47,29 @@ def test_notebook_magic(capsys):
     assert "SEVERE" in capsys.readouterr().out
     with pytest.raises(ValueError, match="%%doctor"):
         shell.magic("quick", cell)
+    with pytest.raises(ValueError, match="%%doctor: unrecognized arguments: --quick"):
+        shell.magic("--quick", cell)
+
+
+def test_notebook_magic_takes_the_options_of_the_command(capsys, tmp_path):
+    shell = Shell()
+    tf.load_ipython_extension(shell)
+    step = "    with tf.GradientTape() as tape:\n        y = w * w\n    tape.gradient(y, w)\n"
+    cell = f"w = tf.Variable(1.5)\nfor _ in range(5):\n{step}"
+    report = tmp_path / "report.json"
+    doctor = shell.magic(f"--steps 2 --json {report}", cell)
+    assert doctor.report()["gradient_calls"] == 2
+    assert '"version": 1' in report.read_text()
+    assert shell.magic("--help", cell) is None
+    assert "--steps" in capsys.readouterr().out
+
+
+def test_notebook_says_that_the_cell_failed():
+    shell = Shell()
+    error = ZeroDivisionError("division by zero")
+    shell.run_cell = lambda cell: SimpleNamespace(error_before_exec=None, error_in_exec=error)
+    tf.load_ipython_extension(shell)
+    assert shell.magic("", "1 / 0").verdict == "crashed"
 
 
 def test_pytest_plugin(tmp_path):

@@ -246,5 +246,7 @@ class _Question(Question):
     def _untracked(self, path: list[Edge]) -> Explanation:
         step = path[0].step if path else None
         if isinstance(self.source, _core.Variable):
-            return self.untracked_variable(step)
+            behind = self.flow.ancestors(known(self.goal))
+            uses = [e.step for e in self.flow.edges.get(known(self.start), ()) if e.output in behind]
+            return self.untracked_variable(min(uses, key=lambda use: use.order, default=step))
         return self.rebound() or self.not_watched(step, "the program did not watch it")

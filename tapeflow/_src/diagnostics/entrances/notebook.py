@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from tapeflow._src.diagnostics.doctor import Doctor
+from tapeflow._src.diagnostics.entrances.options import add_options, doctor_of
 from tapeflow._src.diagnostics.last_none import text_about
 from tapeflow._src.namespace import public
 
@@ -25,19 +28,47 @@ def load_ipython_extension(shell: Any) -> None:
     doctor
     """
 
-    def doctor(options: str, cell: str) -> Doctor:
-        """%%doctor [monitor]: runs the cell and reports what is wrong with its gradients."""
-        if options.strip() not in ("", "full", "monitor"):
-            raise ValueError(f"%%doctor: the option must be 'full' or 'monitor'; got {options.strip()!r}")
-        watching = Doctor(mode=options.strip() or "full")
+    def doctor(line: str, cell: str) -> Doctor | None:
+        """%%doctor [options]: runs the cell and reports what is wrong with its gradients. See `%%doctor --help`."""
+        options = _read_options(line)
+        if options is None:
+            return None
+        watching = doctor_of(options)
         with watching, _as_one_cell(shell):
-            shell.run_cell("# doctor\n" + cell)  # in place of the line of the magic, so that lines have their numbers
+            done = shell.run_cell("# doctor\n" + cell)  # in place of the line of the magic: lines have their numbers
+        watching.ended_by(getattr(done, "error_before_exec", None) or getattr(done, "error_in_exec", None))
         print(watching)
+        if options.json:
+            watching.save_json(options.json, "cell")
+        if options.html:
+            watching.save_html(options.html, "cell")
         return watching
 
     shell.register_magic_function(doctor, magic_kind="cell", magic_name="doctor")
     if hasattr(shell, "set_custom_exc"):
         shell.set_custom_exc((TypeError, ValueError, AttributeError), _explain_and_show)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises errors: a notebook goes on."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"%%doctor: {message}")
+
+
+def _read_options(line: str) -> argparse.Namespace | None:
+    """The options; None if the line asks for help, which is printed."""
+    about = "Runs the cell and reports what is wrong with its gradients."
+    parser = _Parser(prog="%%doctor", description=about, add_help=False)
+    parser.add_argument("-h", "--help", action="store_true", help="show this message")
+    parser.add_argument("mode", nargs="?", choices=["full", "monitor"], default="full", help="monitor: as --monitor")
+    add_options(parser)
+    options = parser.parse_args(shlex.split(line))
+    if options.help:
+        parser.print_help()
+        return None
+    options.monitor = options.monitor or options.mode == "monitor"
+    return options
 
 
 @contextmanager

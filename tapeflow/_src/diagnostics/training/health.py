@@ -458,7 +458,7 @@ class Course:
 
     def _equal_units(self) -> Iterator[Finding]:
         for v in self.variables.values():
-            if v.calls >= 2 and v.equal_units >= max(2, min(v.calls, 4) - 1):
+            if v.equal_units >= max(2, v.values_compared - 1):
                 yield Finding(
                     "symmetric-weights",
                     "severe",

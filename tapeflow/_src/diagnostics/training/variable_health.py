@@ -29,7 +29,7 @@ class VariableHealth:
         self.values_seen = self.values_changed = 0  # of a variable whose gradients have rows alone
         self.row_steps = 0  # those whose gradient had rows alone
         self.never_zero: np.ndarray[Any, Any] | None = None  # per unit, whether its gradient was ever not zero
-        self.equal_units = 0  # in how many steps all units had the same weights and the same gradient
+        self.values_compared = self.equal_units = 0  # values whose units were compared; whose were alike
         self.zero_run = 0  # how many of the last steps had a gradient of zeros alone
         self.last: np.ndarray[Any, Any] | None = None
         self.last_step: np.ndarray[Any, Any] | None = None  # how it moved before the last gradient
@@ -101,9 +101,8 @@ class VariableHealth:
             self.never_zero = alive if self.never_zero is None else self.never_zero | alive
         elif gradient.ndim >= 1:
             self.never_zero = np.ones(gradient.shape[-1], bool)
-        if self.calls <= 4 and gradient.ndim == 2 and gradient.shape[1] > 1 and zeros < g.size:
-            same = np.ptp(value, axis=1).max() == 0 and np.allclose(gradient, gradient[:, :1], rtol=1e-5, atol=0)
-            self.equal_units += bool(same)
+        if self.values_compared < 4 and gradient.ndim == 2 and gradient.shape[1] > 1 and zeros < g.size:
+            self._compare_units(gradient, value)
         self.last_step, self.gradient_before = None, self._last_gradient
         if self.last is not None:
             step = self.last_step = flat - self.last
@@ -128,6 +127,14 @@ class VariableHealth:
             self._gradient_sum = g if self._gradient_sum is None else self._gradient_sum + g
         small = value.size <= _COPIED_ELEMENTS
         self.last, self._last_gradient = (flat.copy(), g) if small else (None, None)
+
+    def _compare_units(self, gradient: np.ndarray[Any, Any], value: np.ndarray[Any, Any]) -> None:
+        """Counts values, not steps: that units are alike before anything moved them does not say that they stay so."""
+        if self.last is not None and np.array_equal(self.last, value.reshape(-1)):
+            return
+        self.values_compared += 1
+        same = np.ptp(value, axis=1).max() == 0 and np.allclose(gradient, gradient[:, :1], rtol=1e-5, atol=0)
+        self.equal_units += bool(same)
 
     def _compare_with_sum(self, step: np.ndarray[Any, Any], moved: float) -> None:
         """Whether a step goes along the sum of all gradients so far, and not along the last one."""
