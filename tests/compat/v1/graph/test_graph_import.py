@@ -155,3 +155,14 @@ def test_a_shape_of_another_kind(wrong):
     graph_def.node[0].attr["shape"].MergeFrom(v1.AttrValue(**wrong))
     with pytest.raises(ValueError, match=r"expected type 'shape'.*node x"):
         v1.wrap_function(lambda: v1.import_graph_def(graph_def), [])
+
+
+def test_constants_are_constants():
+    with tf.Graph().as_default() as graph:
+        tf.add(v1.placeholder(tf.float32, [2], name="x"), tf.constant([1.0, 2.0], name="c"), name="y")
+    with tf.Graph().as_default() as copy:
+        tf.import_graph_def(graph.as_graph_def(), name="")
+    made = copy.get_operation_by_name("c")
+    assert made.type == "Const" and not list(made.inputs) and made.outputs[0].name == "c:0"
+    assert [x.name for x in copy.get_operation_by_name("y").inputs] == ["x:0", "c:0"]
+    assert [n.op for n in copy.as_graph_def().node] == [n.op for n in graph.as_graph_def().node]

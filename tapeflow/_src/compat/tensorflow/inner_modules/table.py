@@ -121,12 +121,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     },
     "core.framework.tensor_pb2": {"TensorProto": messages.TensorProto},
     "core.framework.tensor_shape_pb2": {"TensorShapeProto": messages.TensorShapeProto},
-    "core.framework.types_pb2": {
-        f"DT_{name.upper()}": find_public(name).as_datatype_enum
-        for name in ["float16", "bfloat16", "bool", "complex64", "complex128", "int8", "int16", "int32", "int64"]
-        + ["uint8", "uint16", "uint32", "uint64", "string", "resource", "variant"]
-    }
-    | {"DT_HALF": 19, "DT_FLOAT": 1, "DT_DOUBLE": 2},
+    "core.framework.types_pb2": messages.enum_values("DataType"),
     "core.framework.versions_pb2": {"VersionDef": messages.VersionDef},
     "core.util.event_pb2": {
         name: messages.message_class(name) for name in ("Event", "SessionLog", "TaggedRunMetadata")

@@ -131,7 +131,8 @@ class _Import:
     def _results(self, node: Any, inputs: list[Any]) -> list[Any]:
         if node.op == "Const":
             tensor = node.attr["value"].tensor
-            return [find_public("constant")(array_of(tensor), as_dtype(node.attr["dtype"].type or tensor.dtype))]
+            value = find_public("constant")(array_of(tensor), as_dtype(node.attr["dtype"].type or tensor.dtype))
+            return [value if _core.is_symbolic(value) else self._graph.add_constant(value, "Const")]
         if node.op == "Placeholder":
             shape = python_value(node.attr["shape"]) if "shape" in node.attr else None
             return [find_public("compat.v1.placeholder")(as_dtype(node.attr["dtype"].type), shape)]
