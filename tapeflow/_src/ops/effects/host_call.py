@@ -82,8 +82,11 @@ def _composition_call(inputs: list[Any], effect: bool) -> CompositionCall | None
     flat: list[int] = []
 
     def placed(leaf: Any) -> Any:
-        if isinstance(leaf, CompositeTensor):  # a function of each string runs on the flat values of a ragged tensor
-            values = id(getattr(leaf, "flat_values", None))
+        if isinstance(leaf, CompositeTensor):
+            parts = [place_by_id.get(id(part)) for part in nest.flatten(leaf, expand_composites=True)]
+            if None not in parts:
+                return CompositePlace(type(leaf), parts)
+            values = id(getattr(leaf, "flat_values", None))  # a function of each string runs on these alone
             if values not in place_by_id:
                 raise KeyError(leaf)
             flat.append(values)

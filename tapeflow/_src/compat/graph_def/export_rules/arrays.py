@@ -160,11 +160,20 @@ def _top_k(n: ExportedNode) -> Any:
 
 @writes("Sort")
 def _sort(n: ExportedNode) -> Any:
-    e, x = n.e, n[0]
-    flip = ("Neg" if x.dtype.is_floating else "Invert") if n.param(0) else None
+    return ordered(n.e, n[0], n.param(0))[0]
+
+
+def ordered(e: Emitter, x: Ref, ascending: bool) -> tuple[Ref, Ref]:
+    """The elements in order along the last dimension, and the positions where they were."""
+    size = x.shape.as_list()[-1] if x.shape.rank is not None else None
+    if size is not None:
+        count = e.ints(size)
+    else:
+        count = e.one("StridedSlice", e.one("Shape", x), e.ints([-1]), e.ints([0]), e.ints([1]), shrink_axis_mask=1)
+    flip = ("Neg" if x.dtype.is_floating else "Invert") if ascending else None
     x = e.one(flip, x) if flip else x
-    values, _ = e.node("TopKV2", x, e.ints(n.shape(0)[-1]), sorted=True, index_type="int32")
-    return e.one(flip, values) if flip else values
+    values, positions = e.node("TopKV2", x, count, sorted=True, index_type="int32")
+    return e.one(flip, values) if flip else values, positions
 
 
 @writes("SearchSorted")

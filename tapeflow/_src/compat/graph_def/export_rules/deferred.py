@@ -13,7 +13,7 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.compat.graph_def.emitter import Ref
-from tapeflow._src.compat.graph_def.export_rules.arrays import slice_arguments
+from tapeflow._src.compat.graph_def.export_rules.arrays import ordered, slice_arguments
 from tapeflow._src.compat.graph_def.export_rules.compositions import (
     gather_gradient,
     places_with_batches,
@@ -361,6 +361,14 @@ def _top_k(rule: Rule) -> list[Any]:
     if rule.x[0].shape.rank is None:
         raise rule.outer.unsupported("the gradient of top_k of unknown rank")
     return inlined(rule.outer, top_k_gradient, [rule.x[0], rule.y[1], rule.dy])
+
+
+@formula("Sort")
+def _sort(rule: Rule) -> list[Any]:
+    if rule.x[0].shape.rank is None:
+        raise rule.outer.unsupported("the gradient of sort of unknown rank")
+    _, positions = ordered(rule.e, rule.x[0], rule.node.param(0))
+    return inlined(rule.outer, top_k_gradient, [rule.x[0], positions, rule.dy])
 
 
 @formula("GatherNd")
