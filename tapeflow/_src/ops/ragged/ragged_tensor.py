@@ -32,12 +32,8 @@ from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
 from tapeflow._src.types.tensor_spec import ShapedSpec, TensorSpec
 
-_BY_INDICES = {
-    "gather_nd",
-    "dynamic_partition",
-    "matmul",
-    "MatMul",
-}  # of which the second argument may be the ragged one
+# Of which the second argument may be the ragged one.
+_BY_INDICES = {"gather_nd", "dynamic_partition", "matmul", primitives.MatMul.__name__}
 _OF_LISTS = {"concat", "stack", "add_n"}  # of which the first argument may be a list of ragged tensors
 # Modules with functions that share a name with one that has a rule, and not its meaning: tf.strings.split.
 _NAMESAKES = ("tapeflow._src.numpy.", "tapeflow._src.ops.random.", "tapeflow._src.ops.strings.")
