@@ -39,7 +39,7 @@ def test_datasets_and_optionals_are_no_arrays():
 
 
 def test_len_in_a_graph():
-    @tf.function
+    @tf.function(autograph=False)
     def count():
         with pytest.raises(TypeError, match="only supports `len` in eager mode"):
             len(tf.data.Dataset.range(3))

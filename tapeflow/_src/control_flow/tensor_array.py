@@ -207,6 +207,10 @@ class TensorArray:
 
     # ---- elements
 
+    def __autograph_call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`len` of a list of tensors in converted code."""
+        return self.size() if function is len else NotImplemented
+
     def size(self, name: str | None = None) -> Any:
         """The number of elements."""
         if self._buffer is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.control_flow.branches import control_dependencies
 from tapeflow._src.data.dataset_spec import DatasetSpec, NamedDataset
 from tapeflow._src.data.files import matching_files
 from tapeflow._src.data.graph_calls import DatasetCall, with_call
@@ -263,7 +264,9 @@ class Dataset(Transformations, CompositeTensor):
         return rows_of_cursor(iter(self), ends=True)
 
     def __autograph_call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A builtin function of Python on datasets in a graph; NotImplemented for those that need nothing special."""
+        """A builtin function of Python on datasets in converted code; NotImplemented for those without a meaning."""
+        if function is abs:
+            return self.map(lambda *parts: nest.map_structure(abs, parts[0] if len(parts) == 1 else parts))
         if function is enumerate:
             return self.enumerate(*args[1:], **kwargs)
         if function is zip and all(isinstance(arg, Dataset) for arg in args):
@@ -272,14 +275,19 @@ class Dataset(Transformations, CompositeTensor):
             return args[1].map(args[0]) if len(args) == 2 else Dataset.zip(args[1:]).map(args[0])
         if function is filter and isinstance(args[1], Dataset):
             return args[1].filter(args[0])
-        if function is len and self._pipe.all_symbols():
+        if function is len:
             count = self.cardinality()
-            Assert(count >= 0, ["The dataset is infinite, or its length is unknown."])
-            return count
-        if function is any:
-            return self.reduce(False, primitives.LogicalOr)
-        if function is all:
-            return self.reduce(True, primitives.LogicalAnd)
+            check = Assert(count >= 0, ["The dataset is infinite, or its length is unknown."])
+            with control_dependencies([] if check is None else [check]):
+                return primitives.Identity(count)
+        if function is any or function is all:
+            specs = nest.flatten(self.element_spec)
+            if len(specs) != 1 or getattr(specs[0], "dtype", None) != bool_:
+                raise ValueError(
+                    f"in graph mode, {function.__name__} takes datasets of single booleans; got {self.element_spec}"
+                )
+            start, pair = (False, primitives.LogicalOr) if function is any else (True, primitives.LogicalAnd)
+            return self.reduce(start, pair)
         return NotImplemented
 
     # ---- sources

@@ -17,13 +17,12 @@ from typing import Any
 
 from tapeflow._src.control_flow import branches, loops, maps, vectorized_map
 from tapeflow._src.function.autograph import operators
-from tapeflow._src.function.autograph.builtins import call_builtin
+from tapeflow._src.function.autograph.builtins import call_builtin, print_when_run
 from tapeflow._src.function.autograph.jumps import UnsupportedError
 from tapeflow._src.function.autograph.rewrite import rewritten
 from tapeflow._src.function.autograph.source import syntax_of
 from tapeflow._src.function.autograph.state import is_undefined, no_value, not_yet
 from tapeflow._src.namespace import PACKAGE_FOLDER, SOURCE_FOLDER
-from tapeflow._src.ops.effects.printing import print_ as print_in_graph
 
 _MACHINERY = tuple(os.path.join(SOURCE_FOLDER, *room, "") for room in (["function", "autograph"], ["control_flow"]))
 _STANDARD = os.path.dirname(os.__file__) + os.sep
@@ -208,7 +207,7 @@ class Runtime(SimpleNamespace):
             return _convert_function(function.__func__, self)(function.__self__, *args, **kwargs)
         if kind is BuiltinFunctionType or kind is type:
             if function is print and self.prints_in_graph and any(operators.staged(a) for a in args):
-                return print_in_graph(*args, **kwargs)
+                return print_when_run(*args, **kwargs)
             return call_builtin(function, args, kwargs)
         if kind is functools.partial:
             return self.call(function.func, *function.args, *args, **{**function.keywords, **kwargs})
