@@ -144,6 +144,16 @@ def test_without_a_seed_nothing_repeats():
     assert tf.compat.v1.get_seed(0) == (0, 2**31 - 1)
 
 
+def test_seeds_in_a_graph_are_those_of_the_graph():
+    with tf.Graph().as_default():
+        assert tf.compat.v1.get_seed(None) == (None, None)
+        tf.compat.v1.set_random_seed(1)
+        assert [tf.compat.v1.get_seed(None) for _ in range(2)] == [(1, 0), (1, 1)]
+        assert tf.compat.v1.get_seed(5) == (1, 5)
+        tf.compat.v1.set_random_seed(0)
+        assert tf.compat.v1.get_seed(0) == (0, 2**31 - 1)
+
+
 def test_generator_numbers_and_state():
     g = tf.random.Generator.from_seed(1234)
     np.testing.assert_array_equal(g.state, [1234, 0, 0])

@@ -141,11 +141,12 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     >>> tf.compat.v1.get_seed(7)
     (5, 7)
     """
-    if _seeds.seed is not None:
+    graph = _core.current_graph()
+    global_seed = graph.seed if graph is not None and graph.graph_mode else _seeds.seed
+    if global_seed is not None:
         if op_seed is None:
-            graph = _core.current_graph()
             op_seed = _seeds.operation_seeds.randint(0, _LIMIT) if graph is None else _next_number(graph)
-        pair = (_seeds.seed % _LIMIT, int(op_seed) % _LIMIT)
+        pair = (int(global_seed) % _LIMIT, int(op_seed) % _LIMIT)
     elif op_seed is not None:
         pair = (DEFAULT_GLOBAL_SEED, int(op_seed) % _LIMIT)
     else:
@@ -231,12 +232,7 @@ def seeded_streams(graph: Any) -> list[tuple[Stream, Any]]:
 
 def _draw_in_graph(graph: Any, seed: int | None, blocks: int) -> tuple[Any, Any]:
     """The same in a graph of TensorFlow 1: an operation has a stream of its own, which begins anew in each session."""
-    first, second = graph.seed, seed
-    if first is None and second is not None:
-        first = DEFAULT_GLOBAL_SEED
-    elif first is not None and second is None:
-        second = _next_number(graph)
-    first, second = (seed if seed is None else int(seed) % _LIMIT for seed in (first, second))
+    first, second = get_seed(seed)
     return _draw_in_session(graph, first, second, blocks)
 
 

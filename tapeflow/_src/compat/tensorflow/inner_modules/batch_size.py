@@ -17,7 +17,7 @@ _KEEPS_ELEMENTS = (Cached, Filtered, Joined, Passing, Reordered, Repeated, Zippe
 
 def compute_batch_size(dataset: Any) -> Any:
     """The common first dimension of all parts of an element, or the size of full batches; -1 if it is not known."""
-    shapes = [spec.shape for spec in nest.flatten(dataset.element_spec)]
+    shapes = [spec.shape for spec in nest.flatten(dataset.element_spec) if hasattr(spec, "shape")]  # not None's
     size = _only([shape[0] if shape.rank else None for shape in shapes])
     if size is None:
         size = _size_of_full_batches(dataset._pipe)
