@@ -7,10 +7,11 @@ condition, and the `Switch` nodes before it begin its branches. Inner ones are r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tapeflow._src.compat.graph_def.op_defs import find_op_def
+from tapeflow._src.compat.graph_def.attributes import python_value
+from tapeflow._src.compat.graph_def.op_defs import OpDef, find_op_def
 from tapeflow._src.io.protos import messages
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -22,24 +23,48 @@ _OF_SAVERS = frozenset(
 _ALIAS = {f"Ref{name}": name for name in ("Enter", "Exit", "Merge", "Switch", "NextIteration")}
 
 
-def without_frames(graph_def: Any, roots: Iterable[str] | None = None) -> Any:
+def has_frames(nodes: Iterable[Any]) -> bool:
+    """Whether a loop or condition of TensorFlow 1 is among these nodes."""
+    return any(node.op in _STRUCTURE or node.op in _ALIAS for node in nodes)
+
+
+def without_frames(graph_def: Any, prefix: str = "") -> Any:
     """The same graph with loops and conditions as functions; the graph itself if it has none.
 
-    With `roots` it holds only the nodes that these need: other loops of the graph, such as those of gradients, may use
-    what functions cannot.
+    The names of the functions begin with `prefix`.
     """
-    if not any(node.op in _STRUCTURE or node.op in _ALIAS for node in graph_def.node):
+    if not has_frames(graph_def.node):
         return graph_def
     copy = messages.GraphDef()
     copy.CopyFrom(graph_def)
-    if roots is not None:
-        needed = _needed(copy, roots)
-        kept = [node for node in copy.node if node.name in needed]
-        del copy.node[:]
-        copy.node.extend(kept)
     for node in copy.node:
         node.op = _ALIAS.get(node.op, node.op)
-    return _Rewriter(copy).run()
+    return _Rewriter(copy, prefix).run()
+
+
+def function_without_frames(function: Any, place_of: Callable[[str], tuple[str, int]]) -> list[Any]:
+    """The same function with loops and conditions as functions; these follow it.
+
+    `place_of` gives the node and the number of the output that "node:output:0" means in it.
+    """
+    graph = messages.GraphDef()
+    for arg in function.signature.input_arg:
+        graph.node.add(name=arg.name, op="Placeholder").attr["dtype"].type = arg.type
+    for node in function.node_def:
+        copy = graph.node.add()
+        copy.CopyFrom(node)
+        del copy.input[:]
+        copy.input.extend(x if x.startswith("^") else _text(place_of(x)) for x in node.input)
+    output_by_name = {name: place_of(text) for name, text in function.ret.items()}
+    roots = [*(place[0] for place in output_by_name.values()), *function.control_ret.values()]
+    plain = without_frames(needed_nodes(graph, roots), f"{function.signature.name}_")
+    made = messages.FunctionDef()
+    made.CopyFrom(function)
+    del made.node_def[:]
+    made.node_def.extend(node for node in plain.node if node.op != "Placeholder")
+    for name, place in output_by_name.items():
+        made.ret[name] = _text(place)
+    return [made, *plain.library.function]
 
 
 def without_savers(graph_def: Any, savers: Iterable[str] = ()) -> Any:
@@ -55,7 +80,8 @@ def without_savers(graph_def: Any, savers: Iterable[str] = ()) -> Any:
     return messages.GraphDef(node=kept, library=graph_def.library, versions=graph_def.versions)
 
 
-def _needed(graph_def: Any, roots: Iterable[str]) -> set[str]:
+def needed_nodes(graph_def: Any, roots: Iterable[str]) -> Any:
+    """The graph with those nodes only that these need."""
     node_by_name = {node.name: node for node in graph_def.node}
     found: set[str] = set()
     waiting = list(roots)
@@ -65,7 +91,8 @@ def _needed(graph_def: Any, roots: Iterable[str]) -> set[str]:
             continue
         found.add(name)
         waiting += [_place(text.lstrip("^"))[0] for text in node_by_name[name].input]
-    return found
+    kept = [node for node in graph_def.node if node.name in found]
+    return messages.GraphDef(node=kept, library=graph_def.library, versions=graph_def.versions)
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -77,9 +104,20 @@ def _text(place: tuple[str, int]) -> str:
     return place[0] if place[1] == 0 else f"{place[0]}:{place[1]}"
 
 
+def _output_dtypes(node: Any, definition: OpDef) -> list[int]:
+    """The dtypes of the outputs of a node, as numbers."""
+    given = {name: python_value(value) for name, value in node.attr.items() if name != "value"}
+    attributes, found = definition.complete(given), []
+    for output in definition.outputs:
+        kind = attributes[output.kind] if output.kind in definition.attributes else output.kind
+        kinds = kind if output.types else [kind] * output.size(attributes)
+        found += [int(as_dtype(each).as_datatype_enum) for each in kinds]
+    return found
+
+
 class _Rewriter:
-    def __init__(self, graph_def: Any) -> None:
-        self._graph = graph_def
+    def __init__(self, graph_def: Any, prefix: str) -> None:
+        self._graph, self._prefix = graph_def, prefix
         self._node_by_name: dict[str, Any] = {node.name: node for node in graph_def.node}
         self._count = 0
 
@@ -310,13 +348,13 @@ class _Rewriter:
         node = self._node_by_name[place[0]]
         definition = find_op_def(node.op)
         if definition is not None:
-            kinds = [a.kind for a in definition.outputs if not a.is_list]
-            kind = kinds[min(place[1], len(kinds) - 1)] if kinds else "T"
-            if kind in node.attr:
-                return int(node.attr[kind].type)
-            if kind not in definition.attributes:
-                return int(as_dtype(kind).as_datatype_enum)
-        return int(as_dtype("float32").as_datatype_enum)  # names nothing: values keep their own dtypes
+            kinds = _output_dtypes(node, definition)
+        else:  # a call of a function
+            called = (f.signature for f in self._graph.library.function if f.signature.name == node.op)
+            kinds = [int(arg.type) for signature in called for arg in signature.output_arg]
+        if place[1] >= len(kinds):
+            raise InvalidArgumentError.of(f"import_graph_def: node '{place[0]}' has no output {place[1]}")
+        return kinds[place[1]]
 
     # ---- functions
 
@@ -332,7 +370,7 @@ class _Rewriter:
         """Adds a function of `names` to the library; `given` says which places are its inputs."""
         self._count += 1
         function = self._graph.library.function.add()
-        function.signature.name = f"{hint}_{self._count}_of_frames"
+        function.signature.name = f"{self._prefix}{hint}_{self._count}_of_frames"
         for name, dtype in zip(names, dtypes):
             function.signature.input_arg.add(name=name, type=dtype)
         stops = {name for name, _ in given}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapeflow._src.compat.graph_def import program
+from tapeflow._src.compat.graph_def.frames import function_without_frames, has_frames
 from tapeflow._src.compat.graph_def.program import Program
 
 
@@ -16,6 +17,9 @@ class FunctionLibrary:
     def __init__(self, library: Any, where: str) -> None:
         self.where = where
         self._function_by_name = {f.signature.name: f for f in library.function}
+        for function in library.function:
+            if has_frames(function.node_def):  # as in a function whose variables became constants
+                self._replace_frames(function)
         self._program_by_name: dict[str, Program] = {}
         self._gradient_by_type = {g.registered_op_type: g.gradient_func for g in library.registered_gradients}
         # What computes a custom gradient, by its type: `rule(dys, captured)` gives a gradient or None for each input.
@@ -29,6 +33,13 @@ class FunctionLibrary:
         """Whether a node writes behind the end of a list."""
         nodes = (node for function in self._function_by_name.values() for node in function.node_def)
         return any(node.op == "TensorListSetItem" and node.attr["resize_if_index_out_of_bounds"].b for node in nodes)
+
+    def _replace_frames(self, function: Any) -> None:
+        where = self._place(function.signature.name)
+        names = [arg.name for arg in function.signature.input_arg]
+        places = Program(function.node_def, names, [], [], self, where).place_of
+        for made in function_without_frames(function, places):
+            self._function_by_name[made.signature.name] = made
 
     def find(self, name: str) -> Any:
         """The message of a function, or None."""

@@ -16,8 +16,10 @@ from tapeflow._src.function.function import Function
 from tapeflow._src.function.signature import CallSignature
 from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.function.trace import running_at_once
+from tapeflow._src.io.protos.tensor_messages import shape_of
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest
+from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import DataLossError
 from tapeflow._src.types.nest_paths import flatten_up_to
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
@@ -38,12 +40,24 @@ class RestoredTrace:
         self._captures, self._resources = captures, resources
         self.args: tuple[Any, ...]
         self.kwargs: dict[str, Any]
-        self.args, self.kwargs = decode(saved.canonicalized_input_signature) or ((), {})
+        described = decode(saved.canonicalized_input_signature)
+        self.is_flat = described is None  # takes tensors only, as a function whose variables became constants
+        self.args, self.kwargs = (self._flat_args(len(saved.bound_inputs)), {}) if described is None else described
         self.output = decode(saved.output_signature)
         self.input_names: list[str] = []
         self.parameters: inspect.Signature | None = None
         self.positional_limit: int | None = None
         self._first_tensors: list[Any] = []
+
+    def _flat_args(self, captured: int) -> tuple[TensorSpec, ...]:
+        function = self.library.find(self.name)
+        taken = function.signature.input_arg[: len(function.signature.input_arg) - captured]
+        found = []
+        for place, arg in enumerate(taken):
+            attributes = function.arg_attr[place].attr if place in function.arg_attr else {}
+            shapes = attributes["_output_shapes"].list.shape if "_output_shapes" in attributes else ()
+            found.append(TensorSpec(shape_of(shapes[0]) if shapes else None, as_dtype(arg.type), arg.name))
+        return tuple(found)
 
     def concrete_for(self, tensors: list[Any]) -> ConcreteFunction:
         """The graph. While it is made, what depends on values may look at those of the first call."""
@@ -245,3 +259,10 @@ def parameters_of(spec: Any) -> inspect.Signature | None:
         return inspect.Signature(parameters)
     except ValueError:
         return None
+
+
+def named_parameters(names: list[str]) -> inspect.Signature | None:
+    """Parameters with these names, if Python can have them."""
+    if not all(name.isidentifier() for name in names) or len(set(names)) != len(names):
+        return None
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])

@@ -12,7 +12,12 @@ from tapeflow._src.compat.graph_def import import_handlers  # noqa: F401
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
 from tapeflow._src.compat.raw_ops.variable_handles import DeclaredVariable
 from tapeflow._src.compat.saved_model import dataset_nodes, dataset_stages  # noqa: F401  register handlers
-from tapeflow._src.compat.saved_model.functions import RestoredFunction, RestoredTrace, parameters_of
+from tapeflow._src.compat.saved_model.functions import (
+    RestoredFunction,
+    RestoredTrace,
+    named_parameters,
+    parameters_of,
+)
 from tapeflow._src.compat.saved_model.options import LoadOptions
 from tapeflow._src.compat.saved_model.revived_types import revive
 from tapeflow._src.function.concrete import ConcreteFunction
@@ -373,6 +378,8 @@ class Loader:
         trace.input_names = list(node.bare_concrete_function.argument_keywords)
         trace.positional_limit = node.bare_concrete_function.allowed_positional_arguments
         trace.parameters = parameters_of(node.bare_concrete_function.function_spec)
+        if trace.is_flat:
+            trace.parameters = named_parameters(trace.input_names)
         return _LazyConcrete(trace)
 
     # ---- what objects hold

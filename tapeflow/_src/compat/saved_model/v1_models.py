@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tapeflow._src.compat.graph_def.attributes import python_value
-from tapeflow._src.compat.graph_def.frames import without_frames, without_savers
+from tapeflow._src.compat.graph_def.frames import has_frames, needed_nodes, without_frames, without_savers
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, called_functions, check_nodes
 from tapeflow._src.compat.graph_def.program import Program
 from tapeflow._src.compat.raw_ops.variable_handles import DeclaredVariable
@@ -17,6 +17,7 @@ from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap,
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
 from tapeflow._src.compat.saved_model.options import LoadOptions
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
+from tapeflow._src.compat.v1.train.partitions import parts_of
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import decode
@@ -28,6 +29,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.errors import InvalidArgumentError, UnimplementedError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import TensorSpec
@@ -45,7 +47,8 @@ def _bundle(folder: str) -> Bundle | None:
 
 def _trainable(meta_graph: Any) -> set[str]:
     """The names of the variables that are trained."""
-    saved = meta_graph.collection_def["trainable_variables"].bytes_list.value
+    found = meta_graph.collection_def
+    saved = found["trainable_variables"].bytes_list.value if "trainable_variables" in found else ()
     return {messages.VariableDef.FromString(data).variable_name.removesuffix(":0") for data in saved}
 
 
@@ -65,15 +68,16 @@ def _variable_nodes(meta_graph: Any, bundle: Bundle | None) -> list[tuple[Any, _
     """The nodes of variables that have values, with the places of these."""
     if bundle is None:
         return []
-    parts, keys, found = _partitions(meta_graph), _restored_keys(meta_graph), []
+    parts, keys, found = parts_of(meta_graph), _restored_keys(meta_graph), []
     for node in meta_graph.graph_def.node:
         if node.op not in _VARIABLES:
             continue
         shared = node.attr["shared_name"].s.decode(errors="replace") or node.name
         name = keys.get(node.name, node.name)
-        key, part = parts.get(node.name, (name if name in bundle else shared, ()))
+        part = parts.get(node.name)
+        key = (name if name in bundle else shared) if part is None else part.whole
         if key in bundle:
-            found.append((node, _Stored(bundle, key, part)))
+            found.append((node, _Stored(bundle, key, () if part is None else part.place)))
     return found
 
 
@@ -112,18 +116,6 @@ def _assigned_keys(nodes: Any) -> dict[str, str]:
 
 def _node_name(text: str) -> str:
     return text.lstrip("^").partition(":")[0]
-
-
-def _partitions(meta_graph: Any) -> dict[str, tuple[str, tuple[slice, ...]]]:
-    """The partitioned variable to which each variable belongs, and the part of it."""
-    found = {}
-    for data in meta_graph.collection_def["variables"].bytes_list.value:
-        variable = messages.VariableDef.FromString(data)
-        info = variable.save_slice_info_def
-        if info.full_name:
-            part = tuple(slice(start, start + size) for start, size in zip(info.var_offset, info.var_shape))
-            found[variable.variable_name.removesuffix(":0")] = info.full_name, part
-    return found
 
 
 def _roots(meta_graph: Any) -> list[str]:
@@ -174,7 +166,10 @@ class V1Loader:
     """Makes functions of the signatures of one graph."""
 
     def __init__(self, meta_graph: Any, folder: str, options: LoadOptions) -> None:
-        meta_graph.graph_def.CopyFrom(without_frames(meta_graph.graph_def, _roots(meta_graph)))
+        definition = meta_graph.graph_def
+        if has_frames(definition.node):
+            # Other loops of the graph, such as those of gradients, may use what functions cannot.
+            definition.CopyFrom(without_frames(needed_nodes(definition, _roots(meta_graph))))
         self._meta, self._folder, self._options = meta_graph, folder, options
         self._library = FunctionLibrary(meta_graph.graph_def.library, f"SavedModel {folder}")
         self._resources: dict[str, Any] = {}
@@ -290,7 +285,7 @@ def load_into_session(
     meta_graph = read_meta_graph(folder, tags)
     saver, bundle = meta_graph.saver_def, _bundle(folder)
     savers = [_node_name(name) for name in (saver.restore_op_name, saver.save_tensor_name) if name]
-    definition = without_savers(without_frames(meta_graph.graph_def, _roots(meta_graph)), savers)
+    definition = _importable(meta_graph, savers)
     paths: Mapping[str, Any] = {
         entry.tensor_info.name: asset_path(folder, entry.filename) for entry in meta_graph.asset_file_def
     }
@@ -312,9 +307,21 @@ def load_into_session(
     return meta_graph
 
 
+def _importable(meta_graph: Any, savers: list[str]) -> Any:
+    """The graph for a session: all of it, or what signatures need, if other parts have what cannot be imported."""
+    definition, where = meta_graph.graph_def, "saved_model.load"
+    try:
+        whole = without_savers(without_frames(definition), savers)
+        check_nodes(whole.node, FunctionLibrary(whole.library, where), where)
+    except (InvalidArgumentError, UnimplementedError):
+        return without_savers(without_frames(needed_nodes(definition, _roots(meta_graph))), savers)
+    return whole
+
+
 def _initializers(meta_graph: Any) -> list[str]:
     signature = meta_graph.signature_def
     names = [out.name for out in signature[INITIALIZER].outputs.values()] if INITIALIZER in signature else []
     for key in (MAIN_OPERATION, LEGACY_INITIALIZER):
-        names += list(meta_graph.collection_def[key].node_list.value)
+        if key in meta_graph.collection_def:
+            names += list(meta_graph.collection_def[key].node_list.value)
     return [name.partition(":")[0] for name in names]

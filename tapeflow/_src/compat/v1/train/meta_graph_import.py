@@ -9,6 +9,7 @@ from tapeflow._src.compat.graph_def.frames import without_savers
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
+from tapeflow._src.compat.v1.train.partitions import parts_of
 from tapeflow._src.compat.v1.train.saver import Saver
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
@@ -65,7 +66,11 @@ def import_meta_graph(
     others = [v for v in made if id(v) not in known]
     for variable in others if "variables" not in meta.collection_def else ():
         graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, variable)
-    return Saver(variable_by_name, **kwargs) if variable_by_name else None
+    if not variable_by_name:
+        return None
+    saver = Saver(variable_by_name, **kwargs)
+    saver.use_parts(parts_of(meta))
+    return saver
 
 
 def _items(collection: Any, key: str, variable_by_name: dict[str, Any], graph: Any, prefix: str) -> list[Any]:

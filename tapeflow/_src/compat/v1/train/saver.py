@@ -18,6 +18,7 @@ from tapeflow._src.compat.v1.train.meta_graph_export import (
     meta_graph_of,
     write_meta_graph,
 )
+from tapeflow._src.compat.v1.train.partitions import Part, joined
 from tapeflow._src.data.session_iterators import IteratorSaveable
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
@@ -66,6 +67,7 @@ class Saver:
         self._next_to_keep = time.time() + self._keep_seconds
         self._last_checkpoints: list[str] = []
         self._allow_empty, self._sharded, self._one_writer = allow_empty, sharded, threading.Lock()
+        self._part_by_name: dict[str, Part] = {}  # of an imported graph
         self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
 
     def build(self) -> None:
@@ -145,7 +147,7 @@ class Saver:
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         names = list(self._variable_by_name)
         values = self._values(sess, names)
-        write_bundle(path, dict(zip(names, values)))
+        write_bundle(path, joined(dict(zip(names, values)), self._part_by_name))
         if write_state:
             self._record(path, latest_filename)
         return path
@@ -157,6 +159,14 @@ class Saver:
         plain = [variable for variable in variables if not _is_iterator(variable)]
         found = iter(sess.run(plain))
         return [v.value_in_session(sess) if _is_iterator(v) else next(found) for v in variables]
+
+    def use_parts(self, part_by_name: dict[str, Part]) -> None:
+        """Says which variables are parts of values that the checkpoint has as a whole."""
+        self._part_by_name = part_by_name
+
+    def _stored(self, bundle: Bundle, name: str, key: str) -> Any:
+        part = self._part_by_name.get(name)
+        return bundle.value(key) if part is None or key in bundle else bundle.value(part.whole)[part.place]
 
     def _step_text(self, sess: Any, global_step: Any) -> str:
         step = global_step if isinstance(global_step, int | np.integer) else None
@@ -212,7 +222,9 @@ class Saver:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
         try:
             key_by_name = _keys_of_objects(bundle)
-            value_by_name = {name: bundle.value(key_by_name.get(name, name)) for name in self._variable_by_name}
+            value_by_name = {
+                name: self._stored(bundle, name, key_by_name.get(name, name)) for name in self._variable_by_name
+            }
         except NotFoundError as error:
             raise NotFoundError.of(
 "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "
