@@ -8,10 +8,13 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.compat.saved_model.constants import METHOD, VALUE_BY_NAME
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
 from tapeflow._src.namespace import public
+from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
+from tapeflow._src.types.sparse_tensor import SparseTensor
 
 for _module, _value_by_name in VALUE_BY_NAME.items():
     for _name, _value in _value_by_name.items():
@@ -50,10 +53,23 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Any = None, import_scop
     ...     tf.compat.v1.saved_model.get_tensor_from_tensor_info(info) is x
     True
     """
-    if tensor_info.WhichOneof("encoding") != "name":
-        raise ValueError(f"Invalid TensorInfo.encoding: {tensor_info.WhichOneof('encoding')}")
-    name = f"{import_scope}/{tensor_info.name}" if import_scope else tensor_info.name
-    return (graph or get_default_graph()).get_tensor_by_name(name)
+    known = graph or get_default_graph()
+
+    def tensor(name: str) -> Any:
+        return known.get_tensor_by_name(f"{import_scope}/{name}" if import_scope else name)
+
+    encoding = tensor_info.WhichOneof("encoding")
+    if encoding == "name":
+        return tensor(tensor_info.name)
+    if encoding == "coo_sparse":
+        sparse = tensor_info.coo_sparse
+        names = (sparse.indices_tensor_name, sparse.values_tensor_name, sparse.dense_shape_tensor_name)
+        return SparseTensor(*map(tensor, names))
+    if encoding == "composite_tensor":
+        parts = [tensor(part.name) for part in tensor_info.composite_tensor.components]
+        spec = decode(messages.StructuredValue(type_spec_value=tensor_info.composite_tensor.type_spec))
+        return nest.pack_sequence_as(spec, parts, expand_composites=True)
+    raise ValueError(f"Invalid TensorInfo.encoding: {encoding}")
 
 
 @public("compat.v1.saved_model.build_signature_def", "compat.v1.saved_model.signature_def_utils.build_signature_def")

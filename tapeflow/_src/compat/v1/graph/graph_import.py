@@ -136,6 +136,9 @@ class _Import:
         if node.op == "Placeholder":
             shape = python_value(node.attr["shape"]) if "shape" in node.attr else None
             return [find_public("compat.v1.placeholder")(as_dtype(node.attr["dtype"].type), shape)]
+        if node.op == "PlaceholderWithDefault":
+            shape = python_value(node.attr["shape"]) if "shape" in node.attr else None
+            return [find_public("compat.v1.placeholder_with_default")(inputs[0], shape)]
         return run_node(node, inputs, self._library, self._resources)
 
     def _variable(self, node: Any) -> Any:
