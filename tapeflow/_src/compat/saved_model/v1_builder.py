@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tapeflow._src.compat.saved_model.constants import LEGACY_INITIALIZER, MAIN_OPERATION
-from tapeflow._src.compat.saved_model.v1_models import INITIALIZER
 from tapeflow._src.compat.saved_model.v1_signatures import predict_signature_def
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.train.meta_graph_export import meta_graph_of, write_meta_graph
@@ -103,7 +102,6 @@ class Builder:
         for key, operation in ((MAIN_OPERATION, main), (LEGACY_INITIALIZER, legacy)):
             if operation is not None:
                 meta.collection_def[key].node_list.value.append(operation.name)
-                meta.signature_def[INITIALIZER].outputs[INITIALIZER].name = operation.name
         self._model.meta_graphs.append(meta)
 
     def _add_assets(self, meta: Any, assets: Any) -> None:

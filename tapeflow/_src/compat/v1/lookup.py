@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from tapeflow._src import _core
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.passing import no_op
-from tapeflow._src.ops.effects.host_call import host_effect
 from tapeflow._src.ops.lookup import tables
 from tapeflow._src.ops.lookup.initializers import KeyValueTensorInitializer, TextFileIndex, TextFileInitializer
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
@@ -17,30 +15,15 @@ from tapeflow._src.types.dtypes import as_dtype, int64, string
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
 
-def _fill_nothing() -> None:
-    """The table is full already."""
-
-
 class _Initialized:
     """A table that is full from the beginning. In files, its initializer fills it."""
 
-    _initializer_name = "table_init"
-    _filling: Any = None
-
-    def _add_initializer(self) -> None:
-        graph = _core.current_graph()
-        if graph is not None and graph.graph_mode:
-            call = tables.WithTableCall(_fill_nothing, tables.TableCall(self, "initialize", effect=True))
-            first, graph.names_nodes = graph.node_count, False
-            self._filling = host_effect(call, [])
-            graph.names_nodes = True
-            graph.name_nodes(first, self._initializer_name, "init", self._filling.outputs[0])
-            graph.add_to_collection("table_initializer", self._filling)
+    _filling: Any
 
     @property
     def initializer(self) -> Any:
         """An operation that has nothing left to do here; written into a file, it fills the table."""
-        return no_op(name=self._initializer_name) if self._filling is None else self._filling
+        return no_op(name="table_init") if self._filling is None else self._filling
 
 
 @public("compat.v1.lookup.StaticHashTable")
@@ -60,7 +43,6 @@ class StaticHashTable(_Initialized, tables.StaticHashTable):
         self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
     ) -> None:
         super().__init__(initializer, default_value, name, experimental_is_anonymous)
-        self._add_initializer()
 
 
 @public("compat.v1.lookup.StaticVocabularyTable")
@@ -81,7 +63,6 @@ class StaticVocabularyTable(_Initialized, tables.StaticVocabularyTable):
         experimental_is_anonymous: bool = False,
     ) -> None:
         super().__init__(initializer, num_oov_buckets, lookup_key_dtype, name, experimental_is_anonymous)
-        self._add_initializer()
 
 
 # ---- not public: tables of a vocabulary in a file or a list
@@ -142,8 +123,6 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 class IdTableWithHashBuckets(_Initialized, tables.LookupInterface):
     """A table of numbers, with further numbers by a hash for what it does not have."""
-
-    _initializer_name = "init"
 
     def __init__(
         self,

@@ -108,6 +108,8 @@ class StaticHashTable(LookupInterface):
     <tf.Tensor: shape=(2,), dtype=int32, numpy=array([ 2, -1], dtype=int32)>
     """
 
+    _has_own_initializer = True
+
     def __init__(
         self,
         initializer: Any,
@@ -122,6 +124,7 @@ class StaticHashTable(LookupInterface):
         self._initializer = initializer
         self._value_by_key: dict[Any, Any] = {}
         initializer.initialize(self)
+        self._filling = filling_operation(self) if self._has_own_initializer else None
 
     def begin_with(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Takes keys with their values; for initializers."""
@@ -192,6 +195,12 @@ class _Numbering:
         return self._first + fingerprint64(text) % self._buckets if found is None else found
 
 
+class _Vocabulary(StaticHashTable):
+    """The words of a `StaticVocabularyTable`, which has the operation that fills them."""
+
+    _has_own_initializer = False
+
+
 @public("lookup.StaticVocabularyTable")
 class StaticVocabularyTable(LookupInterface):
     """Numbers for words; words that are not in the vocabulary share `num_oov_buckets` further numbers by a hash.
@@ -219,9 +228,10 @@ class StaticVocabularyTable(LookupInterface):
             raise TypeError(f"Invalid `key_dtype`, expected integer or string, but got {wanted!r}.")
         super().__init__(wanted, int64, name)
         self._buckets = num_oov_buckets
-        self._table = StaticHashTable(initializer, -1) if initializer is not None else None
+        self._table = _Vocabulary(initializer, -1) if initializer is not None else None
         if self._table is not None and wanted.is_integer != self._table.key_dtype.is_integer:
             raise TypeError(f"Invalid `key_dtype`, expected {self._table.key_dtype!r}, but got {wanted!r}.")
+        self._filling = None if self._table is None else filling_operation(self)
 
     @property
     def resource_handle(self) -> Any:
@@ -252,6 +262,27 @@ class WithTableCall:
 
     def __call__(self, *tensors: Any) -> Any:
         return self._run(*tensors)
+
+
+def _fill_nothing() -> None:
+    """The table is full already."""
+
+
+def filling_operation(table: Any) -> Any:
+    """In a graph of TensorFlow 1 the operation that fills a table, and None elsewhere.
+
+    A table of a program is full from the beginning: the operation has something to do only in files.
+    """
+    graph = _core.current_graph()
+    if graph is None or not graph.graph_mode:
+        return None
+    call = WithTableCall(_fill_nothing, TableCall(table, "initialize", effect=True))
+    first, graph.names_nodes = graph.node_count, False
+    made = host_effect(call, [])
+    graph.names_nodes = True
+    graph.name_nodes(first, "table_init", "init", made.outputs[0])
+    graph.add_to_collection("table_initializer", made)
+    return made
 
 
 class _ChangingTable(LookupInterface):

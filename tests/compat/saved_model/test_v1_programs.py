@@ -1,0 +1,134 @@
+"""Programs of TensorFlow 1 that TensorFlow 2.21 wrote: loops and conditions, functions that were frozen, training."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tapeflow as tf
+from tapeflow._src.io.protos import messages
+
+v1 = tf.compat.v1
+FILE = Path(__file__).parent / "tensorflow_files" / "v1_programs.zip"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("v1_programs")
+    with zipfile.ZipFile(FILE) as file:
+        file.extractall(folder)
+    with np.load(folder / "expected.npz") as arrays:
+        return folder, dict(arrays)
+
+
+def close(x, y):
+    np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6)
+
+
+def definition(folder):
+    return v1.GraphDef.FromString((folder / "conditions.pb").read_bytes())
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_a_condition_after_a_loop_over_a_list_of_a_length_that_is_fed(files, n):
+    folder, expected = files
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        tf.import_graph_def(definition(folder), name="")
+        y, rows = session.run(["y:0", "rows:0"], {"x:0": expected["x"], "n:0": n})
+        close(y, expected[f"y{n}"])
+        close(rows, expected[f"rows{n}"])
+        close(session.run("y:0", {"x:0": expected["x"]}), expected["default"])
+        assert graph.get_operation_by_name("n").type == "PlaceholderWithDefault"
+
+
+def test_a_frozen_function_with_nodes_of_loops(files):
+    folder, expected = files
+    model = tf.saved_model.load(folder / "frozen")
+    for found in (model.f(tf.constant(expected["x"])), model.f(x=tf.constant(expected["x"]))):
+        close(found[0], expected["frozen_a"])
+        close(found[1], expected["frozen_b"])
+    by_name = model.signatures["serving_default"](tf.constant(expected["x"]))
+    close(by_name["output_0"], expected["frozen_a"])
+    x = tf.constant(expected["x"])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(model.f(x)[0])
+    assert tape.gradient(y, x).shape == [2, 3]
+
+
+def test_training_goes_on_with_a_partitioned_variable(files, tmp_path):
+    folder, expected = files
+    checkpoint = str(folder / "meta" / "model")
+    with tf.Graph().as_default(), v1.Session() as session:
+        saver = v1.train.import_meta_graph(f"{checkpoint}.meta")
+        saver.restore(session, checkpoint)
+        parts = session.run(v1.trainable_variables())
+        assert [part.shape for part in parts] == [(1, 2)] * 3
+        path = saver.save(session, str(tmp_path / "model"))
+        (train,) = v1.get_collection("train")
+        losses = [session.run(["loss:0", train], {"x:0": expected["x"]})[0] for _ in range(3)]
+        close(losses, expected["losses"])
+    assert dict(tf.train.list_variables(path))["net/w"] == [3, 2]
+    np.testing.assert_array_equal(tf.train.load_checkpoint(path).get_tensor("net/w"), np.concatenate(parts))
+
+
+def test_parts_of_a_value_that_is_not_whole_stay_alone():
+    from tapeflow._src.compat.v1.train.partitions import Part, joined
+
+    part_by_name = {f"w/part_{i}": Part("w", (2, 1), (slice(i, i + 1), slice(0, 1))) for i in range(2)}
+    assert list(joined({"w/part_0": np.ones([1, 1])}, part_by_name)) == ["w/part_0"]
+
+
+def test_a_session_loads_the_graphs_nodes_that_no_signature_names(files, tmp_path):
+    """Also where the graph has loops."""
+    folder, expected = files
+    with tf.Graph().as_default(), v1.Session() as session:
+        tf.import_graph_def(definition(folder), name="")
+        v1.Variable(1.0, name="v")
+        session.run(v1.global_variables_initializer())
+        builder = v1.saved_model.Builder(tmp_path / "model")
+        builder.add_meta_graph_and_variables(session, ["train"], {})
+        builder.save()
+    model = messages.SavedModel.FromString((tmp_path / "model" / "saved_model.pb").read_bytes())
+    model.meta_graphs[0].graph_def.CopyFrom(definition(folder))  # as TensorFlow writes it
+    (tmp_path / "model" / "saved_model.pb").write_bytes(model.SerializeToString())
+    with tf.Graph().as_default(), v1.Session() as session:
+        meta_graph = v1.saved_model.load(session, ["train"], str(tmp_path / "model"))
+        close(session.run("y:0", {"x:0": expected["x"]}), expected["default"])
+    assert set(meta_graph.collection_def) == {"trainable_variables", "variables"}
+
+
+def test_sparse_inputs_and_tables_of_a_graph(tmp_path):
+    with tf.Graph().as_default(), v1.Session() as session:
+        pairs = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+        table = tf.lookup.StaticHashTable(pairs, -1)
+        numbers = tf.lookup.StaticVocabularyTable(pairs, 2)
+        words = v1.placeholder(tf.string, [None], name="words")
+        found = {"n": table.lookup(words), "m": numbers.lookup(words)}
+        sparse = v1.sparse_placeholder(tf.float32, [None, 3], name="sparse")
+        w = v1.get_variable("w", initializer=np.ones([3, 2], np.float32))
+        product = v1.sparse_tensor_dense_matmul(sparse, w)
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        signatures = {
+            "words": v1.saved_model.predict_signature_def({"words": words}, found),
+            "sparse": v1.saved_model.predict_signature_def({"x": sparse}, {"y": product}),
+        }
+        builder = v1.saved_model.Builder(tmp_path / "model")
+        builder.add_meta_graph_and_variables(session, ["serve"], signatures, main_op=v1.tables_initializer())
+        builder.save()
+    model = messages.SavedModel.FromString((tmp_path / "model" / "saved_model.pb").read_bytes())
+    (graph,) = model.meta_graphs
+    filled = [node.input[0] for node in graph.graph_def.node if node.op == "LookupTableImportV2"]
+    assert sorted(filled) == sorted(node.name for node in graph.graph_def.node if node.op == "HashTableV2")
+    assert set(graph.signature_def) == {"words", "sparse"}
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        meta_graph = v1.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+        signature = meta_graph.signature_def["words"]
+        fetched = {name: info.name for name, info in signature.outputs.items()}
+        assert session.run(fetched, {"words:0": ["b", "q"]})["n"].tolist() == [1, -1]
+        signature = meta_graph.signature_def["sparse"]
+        x = v1.saved_model.get_tensor_from_tensor_info(signature.inputs["x"], graph)
+        value = v1.SparseTensorValue([[0, 1]], [3.0], [2, 3])
+        y = session.run(signature.outputs["y"].name, {x: value})
+        np.testing.assert_array_equal(y, [[3.0, 3.0], [0.0, 0.0]])
