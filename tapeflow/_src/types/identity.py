@@ -54,6 +54,11 @@ class ObjectIdentitySet(MutableSet[Any]):
         """Takes an object out if it is in."""
         self._storage.pop(id(value), None)
 
+    def difference(self, values: Iterable[Any]) -> ObjectIdentitySet:
+        """The members that are not among `values`."""
+        others = {id(value) for value in values}
+        return ObjectIdentitySet(value for value in self if id(value) not in others)
+
     def update(self, values: Iterable[Any]) -> None:
         """Puts many objects in."""
         for value in values:

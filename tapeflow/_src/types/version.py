@@ -54,9 +54,18 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[N
         _horizon.pop()
 
 
+_strict = [False]
+
+
 @public("experimental.enable_strict_mode")
 def enable_strict_mode() -> None:
-    """Makes errors of warnings that something is deprecated; there are no such warnings here.
+    """Makes errors of warnings that something is deprecated.
 
     >>> tf.experimental.enable_strict_mode()
     """
+    _strict[0] = True
+
+
+def is_strict_mode() -> bool:
+    """Whether warnings that something is deprecated are errors."""
+    return _strict[0]

@@ -1,7 +1,6 @@
 """What libraries find in the inner modules of TensorFlow that they import."""
 
 import collections
-import logging
 import sys
 import types
 
@@ -216,67 +215,6 @@ def test_remove_undocumented(monkeypatch):
     monkeypatch.setitem(sys.modules, "house", module)
     inner("util.all_util").remove_undocumented("house", ["door"])
     assert (hasattr(module, "door"), hasattr(module, "key"), module._lock) == (True, False, 3)
-
-
-class TestDeprecation:
-    @pytest.fixture
-    def messages(self, caplog):
-        with caplog.at_level(logging.WARNING, logger="tensorflow"):
-            yield lambda: [record.getMessage() for record in caplog.records]
-
-    def test_function(self, messages):
-        @inner("util.deprecation").deprecated("2030-01-01", "Use another.")
-        def f(x):
-            """Doubles."""
-            return 2 * x
-
-        assert (f(2), f(3), f.__name__) == (4, 6, "f")
-        (message,) = messages()
-        assert message.endswith("f is deprecated and will be removed after 2030-01-01.\n"
-                                "Instructions for updating:\nUse another.")  # fmt: skip
-        assert "Doubles." in f.__doc__ and "Use another." in f.__doc__
-
-    def test_class_and_alias(self, messages):
-        class Thing:
-            def __init__(self, x):
-                self.x = x
-
-        older = inner("util.deprecation").deprecated_alias("lib.Older", "lib.Thing", Thing)
-        assert older(3).x == 3 and issubclass(older, Thing)
-        assert messages() == ["The name lib.Older is deprecated. Please use lib.Thing instead.\n"]
-        made = inner("util.deprecation").deprecated(None, "No more.")(Thing)
-        assert made is Thing and made(1).x == 1
-        assert "in a future version" in messages()[1]
-
-    def test_arguments(self, messages):
-        deprecation = inner("util.deprecation")
-
-        @deprecation.deprecated_args(None, "Leave it out.", "old", ("kept", None))
-        def f(x, old=1, kept=None):
-            return x + old
-
-        assert f(1) == 2 and f(1, kept=None) == 2 and messages() == []
-        assert f(1, old=2) == 3 and f(1, kept=5) == 2
-        assert ["with old" in messages()[0], "with kept" in messages()[1]] == [True, True]
-        with pytest.raises(TypeError, match="missing 1 required positional argument"):
-            f()
-
-        @deprecation.deprecated_arg_values(None, "Not None.", mode=None)
-        def g(mode="a"):
-            return mode
-
-        g("b")
-        with deprecation.silence():
-            g(None)
-        assert len(messages()) == 2
-        g(None)
-        assert len(messages()) == 3
-
-    def test_renamed_argument(self):
-        look = inner("util.deprecation").deprecated_argument_lookup
-        assert (look("new", 1, "old", None), look("new", None, "old", 2)) == (1, 2)
-        with pytest.raises(ValueError, match="Cannot specify both 'old' and 'new'"):
-            look("new", 1, "old", 2)
 
 
 @pytest.mark.parametrize(

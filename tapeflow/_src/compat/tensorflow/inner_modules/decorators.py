@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -21,7 +22,17 @@ class TFDecorator:
             setattr(self, name, getattr(target, name, None))
 
     def __get__(self, instance: Any, owner: Any) -> Any:
+        if hasattr(self._decorated_target, "__get__"):
+            return self._decorated_target.__get__(instance, owner)
         return self if instance is None else functools.partial(self, instance)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        argspec = self._decorator_argspec
+        signature = _signature_of(self._decorated_target) if argspec is None else signature_of_argspec(argspec)
+        if signature is None:
+            raise AttributeError("__signature__")
+        return signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._decorated_target(*args, **kwargs)
@@ -102,6 +113,10 @@ def signature_of_argspec(argspec: Any) -> inspect.Signature:
     )
 
 
+def _decorator_of(func: Any) -> TFDecorator | None:
+    return func if isinstance(func, TFDecorator) else getattr(func, "_tf_decorator", None)
+
+
 def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
     """The decorators around a callable, outermost first, and what is inside of them.
 
@@ -111,8 +126,25 @@ def unwrap(maybe_tf_decorator: Any) -> tuple[list[Any], Any]:
     decorators: list[Any] = []
     inner = maybe_tf_decorator
     while True:
-        found = inner if isinstance(inner, TFDecorator) else getattr(inner, "_tf_decorator", None)
+        found = _decorator_of(inner)
         if found is None:
             return decorators, inner
         decorators.append(found)
         inner = found.decorated_target
+
+
+def rewrap(decorator_func: Any, previous_target: Any, new_target: Any) -> None:
+    """Puts another target in the place of one that is inside of decorators, or else of the innermost one."""
+    func = decorator_func
+    while (decorator := _decorator_of(func)) is not None:
+        target = decorator.decorated_target
+        if target is previous_target or _decorator_of(target) is None:
+            decorator._decorated_target = new_target
+            func.__wrapped__ = new_target
+            return
+        func = target
+
+
+def contextmanager(target: Callable[..., Any]) -> Callable[..., Any]:
+    """`contextlib.contextmanager` as a decorator that `unwrap` looks through."""
+    return make_decorator(target, contextlib.contextmanager(target), "contextmanager")

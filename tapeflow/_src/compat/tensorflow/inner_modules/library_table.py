@@ -131,7 +131,6 @@ names_by_path: dict[str, dict[str, Any]] = {
         "wrap_or_unwrap": containers.wrap_or_unwrap,
     },
     "python.trackable.resource": {"RestoredResource": RestoredResource},
-    "python.util.deprecation": {"deprecated_endpoints": symbols.deprecated_endpoints},
     "python.util.dispatch": {
         name: getattr(dispatchers, name)
         for name in ["GlobalOpDispatcher", "OpDispatcher", "add_dispatch_support", "dispatch", "dispatch_for_types"]

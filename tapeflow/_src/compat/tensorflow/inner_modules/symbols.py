@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tapeflow._src.compat.tensorflow.inner_modules.decorators import unwrap
@@ -92,16 +92,6 @@ def _public_name(symbol: Any, add_prefix_to_v1_names: bool) -> str | None:
 def _rank(path: str) -> tuple[bool, bool, bool, int, str]:
     later = path.startswith(("experimental.numpy", "raw_ops.", "keras."))
     return later, path.startswith(_V1), "." not in path, path.count("."), path
-
-
-def deprecated_endpoints(*args: str) -> Callable[[Symbol], Symbol]:
-    """A decorator that records names that are out of use."""
-
-    def note(func: Symbol) -> Symbol:
-        unwrap(func)[1]._tf_deprecated_api_names = args
-        return func
-
-    return note
 
 
 def make_all(module_name: str, doc_string_modules: Sequence[Any] | None = None) -> list[str]:

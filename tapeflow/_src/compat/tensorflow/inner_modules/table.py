@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -22,6 +21,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     decorators,
     deprecation,
     device_list,
+    docstrings,
     execution,
     execution_context,
     framework_functions,
@@ -280,22 +280,14 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "TensorLike": find_public("types.experimental.TensorLike"),
     },
     "python.util.all_util": {"make_all": make_all, "remove_undocumented": remove_undocumented},
-    "python.util.deprecation": {
-        name: getattr(deprecation, name)
-        for name in [
-            "deprecated",
-            "deprecated_alias",
-            "deprecated_arg_values",
-            "deprecated_args",
-            "deprecated_argument_lookup",
-            "silence",
-        ]
-    },
+    "python.util.decorator_utils": docstrings.NAMES,
+    "python.util.deprecation": deprecation.NAMES,
     "python.util.compat": {"path_to_bytes": os.fsencode},
-    "python.util.tf_contextlib": {"contextmanager": contextlib.contextmanager},
+    "python.util.tf_contextlib": {"contextmanager": decorators.contextmanager},
     "python.util.tf_decorator": {
         "TFDecorator": decorators.TFDecorator,
         "make_decorator": decorators.make_decorator,
+        "rewrap": decorators.rewrap,
         "unwrap": decorators.unwrap,
     },
     "python.training.training_util": {"_increment_global_step": graph_elements.increment_global_step},
@@ -315,6 +307,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
         "ObjectIdentityDictionary": identity.ObjectIdentityDictionary,
         "ObjectIdentitySet": identity.ObjectIdentitySet,
         "Reference": Reference,
+        "_ObjectIdentityWrapper": Reference,
     },
     "python.util.tf_inspect": {
         **inspection.inspection,
