@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src.train.checkpoint.object_graph import value_of, variable_of
+from tapeflow._src.train.checkpoint.serialized import SerializedTensor
 from tapeflow._src.variables import session_graph
 
 session_providers: list[Callable[[], Any]] = []  # Keras 2 registers the function that gives its session
@@ -36,6 +37,8 @@ def needed_session(session: Any) -> Any:
 def values_of(leaf_by_key: dict[str, Any], session: Any) -> dict[str, Any]:
     """The values of leaves by their keys; those of a graph are computed in one run of the session."""
     in_graph = {key: v for key, leaf in leaf_by_key.items() if is_in_graph(v := variable_of(leaf))}
+    if session_graph() is not None:
+        in_graph.update({key: part.tensor() for key, part in leaf_by_key.items() if isinstance(part, SerializedTensor)})
     computed = needed_session(session).run(list(in_graph.values())) if in_graph else []
     found = dict(zip(in_graph, computed))
     values: dict[str, Any] = {}

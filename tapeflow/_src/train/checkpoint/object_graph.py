@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src import _core
 from tapeflow._src.io.protos import messages
 from tapeflow._src.module import Module
+from tapeflow._src.train.checkpoint.serialized import SerializedTensor, serializes, tensors_of
 from tapeflow._src.types.errors import DataLossError
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -24,7 +27,7 @@ def variable_of(thing: Any) -> Any:
     """The variable that an object is, or stands for (as those of Keras do); None if it is none."""
     if isinstance(thing, _core.Variable):
         return getattr(thing, "handle", thing)  # of Keras 2, an object of a subclass may stand for another variable
-    if hasattr(type(thing), "_serialize_to_tensors"):
+    if hasattr(type(thing), "_serialize_to_tensors") and not serializes(thing):
         own = getattr(thing, "_value", None)  # `value` may be another tensor while Keras works out shapes
         return own if isinstance(own, _core.Variable) else thing.value
     return None
@@ -57,7 +60,7 @@ def is_trackable(thing: Any) -> bool:
 
 def children_of(thing: Any, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
     """The objects below an object, by the names under which it holds them for this kind of file."""
-    if is_leaf(thing):
+    if is_leaf(thing) and not serializes(thing):
         return {}
     if hasattr(type(thing), "_trackable_children"):
         found = thing._trackable_children(save_type, **kwargs)
@@ -93,6 +96,9 @@ def _last_name(variable: Any) -> str:
 
 def value_of(leaf: Any) -> Any:
     """The value of a leaf, as an array; arrays by the end of their names, if it has several (`_checkpoint_parts`)."""
+    if isinstance(leaf, SerializedTensor):
+        tensor = leaf.tensor()
+        return tensor.numpy() if hasattr(tensor, "numpy") else np.asarray(tensor)
     variable = variable_of(leaf)
     return leaf._checkpoint_value() if variable is None else variable.numpy()
 
@@ -170,6 +176,9 @@ class ObjectGraph:
                     number = self._add(child, f"{self._paths[place]}/{_escaped(name)}".lstrip("/"))
                 self.nodes[place].children[name] = number
             place += 1
+        self._add_values(
+            getattr(root, "_root", None) if type(root).__name__ == "Checkpoint" else root, self.nodes[0], ""
+        )
         self._add_slots()
 
     def _add(self, thing: Any, path: str) -> int:
@@ -178,13 +187,22 @@ class ObjectGraph:
         self._paths.append(path)
         node = Node()
         self.nodes.append(node)
-        if is_leaf(thing):
+        self._add_values(thing, node, path)
+        return number
+
+    def _add_values(self, thing: Any, node: Node, path: str) -> None:
+        """Gives a node the keys of what a checkpoint keeps for its object."""
+        if serializes(thing):
+            for name, part in tensors_of(thing).items():
+                node.keys[name] = key = f"{path}/.ATTRIBUTES/{name}"
+                node.full_name = str(getattr(thing, "name", path)).removesuffix(":0")
+                self.leaf_by_key[key] = part
+        elif path and is_leaf(thing):
             attribute = attribute_of(thing)
             key = f"{path}/.ATTRIBUTES/{attribute}"
             node.keys[attribute] = key
             node.full_name = getattr(thing, "name", path).removesuffix(":0")
             self.leaf_by_key[key] = thing
-        return number
 
     def _add_slots(self) -> None:
         variables = [thing for thing in self.objects if isinstance(thing, _core.Variable)]

@@ -21,10 +21,12 @@ from tapeflow._src.train.checkpoint.object_graph import (
     is_leaf,
     variable_of,
 )
+from tapeflow._src.train.checkpoint.serialized import SerializedTensor, give_back, serializes
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.trackable import Trackable
+from tapeflow._src.variables import session_graph
 
 _numbers = itertools.count()
 
@@ -79,6 +81,7 @@ class Restoration:
         self.object_by_node: dict[int, Any] = {}
         self.session_of_later_objects: Any = None
         self._value_by_variable: list[tuple[Any, Any]] = []  # of graphs: a session holds the values
+        self._operations: list[Any] = []  # of graphs: they give objects the tensors that these serialized
         self._offered_slots: set[int] = set()
         self.sync()
 
@@ -92,6 +95,8 @@ class Restoration:
             session = needed_session(session)
         for variable, value in self._value_by_variable:
             session.set_variable(variable, value)
+        if self._operations:
+            needed_session(session).run(self._operations)
 
     def restore_slot(self, slot: int, variable: Any) -> None:
         """Restores what an optimizer made for a variable."""
@@ -125,7 +130,11 @@ class Restoration:
                 variable = variable_of(leaf)
                 if not self._is_latest_for(leaf if variable is None else variable):
                     continue
-                if variable is None:
+                if serializes(leaf):
+                    operation = give_back(leaf, value)
+                    if session_graph() is not None:
+                        self._operations.append(operation)
+                elif variable is None:
                     leaf._restore_checkpoint_value(value)
                 elif is_in_graph(variable):
                     self._value_by_variable.append((variable, value))
@@ -153,8 +162,11 @@ class Restoration:
             for one in _same_node(thing):
                 if isinstance(one, Trackable) and not is_leaf(one):
                     one.__dict__["_restoration"] = self
-            if is_leaf(thing) and attribute_of(thing) in node.keys:
-                waiting.append((thing, node.keys[attribute_of(thing)]))
+            for one in _same_node(thing):
+                if serializes(one):
+                    waiting.append((one, node.keys))
+                elif is_leaf(one) and attribute_of(one) in node.keys:
+                    waiting.append((one, node.keys[attribute_of(one)]))
         below = children_of(thing)
         return [(below[name], child) for name, child in node.children.items() if name in below]
 
@@ -188,7 +200,9 @@ class Restoration:
             slot_variable_position=position, slot_name=name, variable=variable
         )
 
-    def _checked(self, leaf: Any, key: str) -> Any:
+    def _checked(self, leaf: Any, key: Any) -> Any:
+        if serializes(leaf):
+            return {name: convert_to_tensor(self.bundle.value(k), self.bundle.dtype(k)) for name, k in key.items()}
         if parts := getattr(leaf, "_checkpoint_parts", ()):
             return {end: self.bundle.value(key + end) for end in parts}
         leaf = variable_of(leaf)
@@ -237,13 +251,18 @@ class Restoration:
         return [
             f"{self._path_of(number)}: {list(self.nodes[number].keys)}"
             for number, thing in self.object_by_node.items()
-            if any(name != "OBJECT_CONFIG_JSON" for name in self.nodes[number].keys) and not is_leaf(thing)
+            if any(name != "OBJECT_CONFIG_JSON" for name in self.nodes[number].keys)
+            and not any(map(is_leaf, _same_node(thing)))
         ]
 
     def unmatched_objects(self) -> list[Any]:
         """The objects with values that the checkpoint does not know."""
-        matched = {id(thing) for thing in self.object_by_node.values()}
-        return [thing for thing in ObjectGraph(self.root).leaf_by_key.values() if id(thing) not in matched]
+        matched = {id(one) for thing in self.object_by_node.values() for one in _same_node(thing)}
+        leaves = ObjectGraph(self.root).leaf_by_key.values()
+        owners = {
+            id(one): one for leaf in leaves for one in [leaf.owner if isinstance(leaf, SerializedTensor) else leaf]
+        }
+        return [thing for number, thing in owners.items() if number not in matched]
 
 
 def _no_restoration() -> None:

@@ -16,6 +16,7 @@ from tapeflow._src.compat.raw_ops.variable_handles import ANONYMOUS
 from tapeflow._src.compat.tensorflow import execution_modes
 from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
+    checkpoint_names,
     dataset_stages,
     datasets,
     decorators,
@@ -324,6 +325,7 @@ for _path, _names in (
     *names_by_path.items(),
     *framework_functions.names_by_path.items(),
     *suite_table.names_by_path.items(),
+    *checkpoint_names.names_by_path.items(),
     *dataset_stages.names_by_path.items(),
     *datasets.names_by_path.items(),
     *ragged_table.names_by_path.items(),
