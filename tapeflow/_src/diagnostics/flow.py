@@ -62,6 +62,7 @@ class Edge(NamedTuple):
 _COST = {"numpy": 300, "number": 300, "boolean": 500, "argument": 350}
 _NEARER = {"same": 150, "bound": 100, "possible": 0}
 _SHAPE_COST = 320  # that it went on as a shape alone, though it may have gone by its elements
+_ON_PURPOSE = 140  # of a break that is meant: beside it another one is the cause
 _CONTROL_COST = 800  # that a value was made because of a condition
 
 
@@ -152,7 +153,8 @@ class Flow:
         for value in step.inputs:
             for output in step.outputs:
                 breaks = self._break(step, value, output)
-                self.edges[value].append(Edge(step, value, output, breaks, 100 if breaks else 1))
+                cost = _ON_PURPOSE if breaks and step.short_name == "stop_gradient" else 100 if breaks else 1
+                self.edges[value].append(Edge(step, value, output, breaks, cost))
             if step.event in ("numpy", "number", "boolean", "argument", "shape"):
                 for edge in self._returns(step, value):
                     self.edges[value].append(edge)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from tapeflow._src import _core
@@ -15,11 +16,24 @@ _FRAMES = 30
 _LOOKED_INTO = 400  # of the names of a scope, the last ones, whose items and attributes are looked at
 
 
+class Closure:
+    """What a function holds of the scopes around it, in the form of a frame: they have all run."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.f_code: CodeType = function.__code__
+        self.f_globals: dict[str, Any] = function.__globals__
+        self.f_lineno = sys.maxsize
+        self.f_locals: dict[str, Any] = {}
+        for name, cell in zip(self.f_code.co_freevars, function.__closure__ or ()):
+            with contextlib.suppress(ValueError):  # nothing was bound to the name yet
+                self.f_locals[name] = cell.cell_contents
+
+
 class Named(NamedTuple):
     """A name by which a value can be reached from a frame of the program."""
 
     name: str
-    frame: FrameType
+    frame: FrameType | Closure
     item: str = ""  # "[2]" or "['key']" for an item of what has the name
 
     @property
@@ -85,7 +99,7 @@ def user_frames() -> Frames:
 
 
 # A value and its name: the frame, the name, and the attribute or item of what has the name.
-_Held = tuple[Any, FrameType, str, str | None, Any]
+_Held = tuple[Any, FrameType | Closure, str, str | None, Any]
 _PLAIN = frozenset({int, float, bool, str, bytes, type(None), FunctionType})
 
 
@@ -112,6 +126,9 @@ def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
         looked_into = len(held) - _LOOKED_INTO
         for number, (name, value) in enumerate(held):
             yield value, frame, name, None, None
+            if type(value) is FunctionType and value.__closure__ and number >= looked_into:
+                closure = Closure(value)
+                yield from ((inner, closure, own, None, None) for own, inner in closure.f_locals.items())
             if number < looked_into or type(value) in _PLAIN or _core.is_tensor(value):
                 continue
             if isinstance(value, list | tuple):

@@ -196,7 +196,10 @@ def _used_twin(question: Question) -> Explanation | None:
     behind = set() if question.goal is None else question.flow.ancestors(known(question.goal))
     for named, variables in twins_of(question.source, question.frames):
         indices = [known(i) for v in variables if (i := question.tape._index_of(v)) is not None]
-        used = [question.flow.first_use[i] for i in indices if i in behind and i in question.flow.first_use]
+        edges = [e for i in indices if i in behind for e in question.flow.edges.get(i, ()) if e.output in behind]
+        # A part of the target may be computed with it on purpose, behind a stop_gradient.
+        used = [e.step for e in edges if known(question.goal) in question.flow.reached(e.output)]
+        used = used or [e.step for e in edges]
         if used:
             return Explanation(
                 "variable not used",
