@@ -38,6 +38,7 @@ from tapeflow._src.diagnostics.training.curvature import Curvature
 from tapeflow._src.diagnostics.training.first_batches import FirstBatches
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.keras_watch import KerasWatch
+from tapeflow._src.diagnostics.training.made_optimizers import MadeOptimizers
 from tapeflow._src.diagnostics.training.named_arrays import NamedArrays
 from tapeflow._src.diagnostics.training.session_runs import SessionRuns
 from tapeflow._src.diagnostics.training.step_values import StepValues
@@ -106,9 +107,9 @@ class Doctor:
         self._cuts = CutFindings(self._add, self._checks)
         self._nones, self._arrays = NoneFindings(), NamedArrays()
         self._first_batches = FirstBatches()
-        self._assignments, self._layers = Assignments(), KerasLayers()
+        self._assignments, self._layers, self._optimizers = Assignments(), KerasLayers(), MadeOptimizers()
         self._applied = AppliedGradients(self._add, self._assignments, self._full)
-        self._values = StepValues(self._applied, self._layers, self._full)
+        self._values = StepValues(self._applied, self._layers, self._optimizers, self._full)
         self._sessions = SessionRuns(self._values, self._assignments, self._guard)
         self._keras = KerasWatch(self._see_apply, self._add, self._assignments)
         self._probes: list[tuple[Any, Probe]] = []  # of tapes that were not asked for a gradient yet
@@ -135,6 +136,7 @@ class Doctor:
         self._watching = True
         self._keras.begin()
         self._layers.begin()
+        self._optimizers.begin()
         _core.set_assignment_observer(self._assignments.see, not self._full)  # outside of tapes they cost too much
         self._began = time.perf_counter()
         _core.set_tape_observers(self._see_tape, self._see_gradient)
@@ -187,6 +189,7 @@ class Doctor:
             self._curvature.end()
         self._keras.remove()
         self._layers.remove()
+        self._optimizers.remove()
         _core.set_assignment_observer(None)
 
     # ---- what the program does
@@ -581,7 +584,7 @@ _EXPLAINED_HERE = {"applied-to-wrong": {"two-optimizers"}, "logits-mismatch": {"
 _EXPLAINED = {
     "applied-to-wrong": {"wrong-sign", "never-applied", "learning-rate-too-high"},
     "accumulated-gradients": {"learning-rate-too-high"}, "softmax-axis": {"activation-mismatch", "zero-gradient"},
-    "integer-division": {"zero-gradient"},
+    "integer-division": {"zero-gradient"}, "logits-mismatch": {"zero-gradient"},
 }  # fmt: skip
 
 

@@ -274,6 +274,21 @@ def called_after(file: str, line: int, inner: int) -> int | None:
     return min(calls, default=None)
 
 
+@lru_cache(maxsize=256)
+def is_given_arguments(file: str, line: int, name: str) -> bool:
+    """Whether the call of a class at a line uses arguments of the function around it, other than `self`."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return False
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    around = [n for n in functions if n.lineno <= line <= (n.end_lineno or n.lineno)]
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.lineno == line]
+    used = {u.partition(".")[0] for n in calls if (_key(n.func) or "").rpartition(".")[2] == name for u in _keys(n)}
+    arguments = [[*n.args.posonlyargs, *n.args.args, *n.args.kwonlyargs] for n in around]
+    return not used.isdisjoint({a.arg for row in arguments for a in row} - {"self"})
+
+
 def made_by(file: str, line: int) -> int:
     """For a binding whose value a function of the file returns in one place: that place; else the line itself."""
     text = linecache.getline(file, line)
@@ -367,6 +382,14 @@ def bindings_of(named: Named) -> list[Binding]:
             found.append(binding)
     innermost = max((b.scope for b in found), default=None)
     return [b for b in found if attribute or b.scope == innermost]
+
+
+def bindings_used_at(file: str, line: int) -> list[tuple[str, int]]:
+    """The names and attributes that the statement at a line uses, and the lines that bind them, whatever the scope."""
+    statement = _statement_at(file, line)
+    used = {name.rpartition(".")[2] for name in statement.used} if statement is not None else set()
+    bindings = ((name.rpartition(".")[2], b.line) for b in _read(file).bindings for name in b.names)
+    return [(name, at) for name, at in bindings if name in used]
 
 
 def computations_of(named: Named) -> list[Binding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.frames import Frames, Named, named_values, names_of
-from tapeflow._src.diagnostics.program import bound_at, class_around, makes_variable, optimizer_line
+from tapeflow._src.diagnostics.program import bindings_used_at, bound_at, class_around, makes_variable, optimizer_line
 from tapeflow._src.diagnostics.source_line import place_text, source_line
 
 _RATE = re.compile(r"^(lr|learning_?rate|step_?size|eta|alpha|rate)$", re.IGNORECASE)
@@ -81,10 +81,17 @@ def rate_now(optimizer: Any) -> float | None:
         return None
 
 
-def learning_rate_of(optimizer: Any, frames: Frames) -> tuple[float | None, tuple[str, int] | None]:
-    """The learning rate and the line that set it: of an optimizer, else of a number with such a name."""
+def learning_rate_of(
+    optimizer: Any, frames: Frames, made: tuple[str, int] | None = None
+) -> tuple[float | None, tuple[str, int] | None]:  # fmt: skip
+    """The learning rate and the line that set it: of an optimizer, else of a number with such a name.
+
+    `made` is the line that made the optimizer together with its rate, if it is known.
+    """
     if optimizer is not None:
         rate = rate_now(optimizer)
+        if made is not None:
+            return rate, made
         for named in names_of(optimizer, frames):
             if (line := bound_at(named)) is not None:
                 return rate, (named.file, line)
@@ -98,3 +105,9 @@ def learning_rate_of(optimizer: Any, frames: Frames) -> tuple[float | None, tupl
             if line is not None:
                 return value, (named.file, line)
     return None, None
+
+
+def rate_line(file: str, line: int) -> tuple[str, int]:
+    """Of an update that the program writes itself: where the rate that it names was set, else the update."""
+    bound = [at for name, at in bindings_used_at(file, line) if _RATE.match(name)]
+    return file, max((at for at in bound if at <= line), default=max(bound, default=line))

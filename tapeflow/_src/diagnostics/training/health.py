@@ -13,6 +13,7 @@ import numpy as np
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.training.assignments import dot, norm
 from tapeflow._src.diagnostics.training.variable_health import VariableHealth
+from tapeflow._src.diagnostics.variable_names import rate_line
 
 _MOST_STEPS = 5_000
 _COMPARED = 40  # variables whose steps are compared with the gradients of others
@@ -116,7 +117,9 @@ class Course:
     # ---- the loss
 
     def _where(self) -> tuple[str, int]:
-        return self.learning_rate_place or self.place
+        """The line of the learning rate; of one that the program writes into its own update, that update."""
+        own = [self.changed_at[key] for key in self.variables if key in self.changed_at and key not in self.applied]
+        return self.learning_rate_place or (rate_line(*min(own)) if own else self.place)
 
     def _diverging(self) -> Iterator[Finding]:
         finite = [x for x in self.losses if math.isfinite(x)]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.abc
-import importlib.util
 import inspect
-import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -18,6 +14,7 @@ from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import known
 from tapeflow._src.diagnostics.frames import user_frames
 from tapeflow._src.diagnostics.training.activations import LayerLines
+from tapeflow._src.diagnostics.training.after_import import AfterImport
 
 _LAYER_MODULE = "keras.src.layers.layer"
 _MOST_RESULTS = 1000
@@ -32,23 +29,17 @@ class KerasLayers:
         self._called: dict[int, tuple[Any, tuple[str, int]]] = {}  # layers with weights that ran under a tape
         self._results: list[tuple[Any, str]] = []  # of the step: what layers gave, and their names
         self._patched: list[tuple[type, str, Any]] = []
-        self._finder: _After | None = None
+        self._import = AfterImport(_LAYER_MODULE, self._install)
 
     def begin(self) -> None:
         """Takes its place now, or when Keras is imported."""
-        module = sys.modules.get(_LAYER_MODULE)
-        if module is not None:
-            self._install(module)
-        else:
-            self._finder = _After(_LAYER_MODULE, self._install)
-            sys.meta_path.insert(0, self._finder)
+        self._import.begin()
 
     def remove(self) -> None:
         for holder, name, original in reversed(self._patched):
             setattr(holder, name, original)
         self._patched = []
-        if self._finder in sys.meta_path:
-            sys.meta_path.remove(self._finder)
+        self._import.remove()
 
     def _install(self, module: ModuleType) -> None:
         watch, layer = self, module.Layer
@@ -190,31 +181,3 @@ def _construction(layer: Any) -> tuple[str, int] | None:
 def _is_constructor_of(frame: FrameType, layer: Any) -> bool:
     code = frame.f_code
     return code.co_name == "__init__" and code.co_argcount > 0 and frame.f_locals.get(code.co_varnames[0]) is layer
-
-
-class _After(importlib.abc.MetaPathFinder):
-    """Calls a function with a module right after its first import."""
-
-    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
-        self._name, self._then, self._searching = name, then, False
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:  # fmt: skip
-        if name != self._name or self._searching:
-            return None
-        self._searching = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self._searching = False
-        if spec is None or spec.loader is None:
-            return None
-        execute, then = spec.loader.exec_module, self._then
-
-        def exec_module(module: ModuleType) -> None:
-            execute(module)
-            then(module)
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec

@@ -16,6 +16,7 @@ from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.health import Course
 from tapeflow._src.diagnostics.training.keras_layers import KerasLayers
 from tapeflow._src.diagnostics.training.loss_sign import is_error
+from tapeflow._src.diagnostics.training.made_optimizers import MadeOptimizers
 from tapeflow._src.diagnostics.training.variable_health import VariableHealth
 from tapeflow._src.diagnostics.variable_names import (
     learning_rate_of,
@@ -57,8 +58,10 @@ class GraphStep(NamedTuple):
 class StepValues:
     """Courses by the line that asks for gradients, and a row for each sampled step."""
 
-    def __init__(self, applied: AppliedGradients, layers: KerasLayers, full: bool) -> None:
-        self._applied, self._layers, self._full = applied, layers, full
+    def __init__(
+        self, applied: AppliedGradients, layers: KerasLayers, optimizers: MadeOptimizers, full: bool
+    ) -> None:  # fmt: skip
+        self._applied, self._layers, self._optimizers, self._full = applied, layers, optimizers, full
         self.courses: dict[tuple[str, int], Course] = {}
         self._last_asked: tuple[Any, set[int]] = (lambda: None, set())  # the last tape, and what it was asked for
         self.steps: list[dict[str, Any]] = []
@@ -118,7 +121,8 @@ class StepValues:
     ) -> None:  # fmt: skip
         if course.learning_rate_place is None and len(course.losses) in (1, 3):
             optimizer = self._applied.optimizer_of([variable_behind(row.source) for row in rows])
-            course.learning_rate, course.learning_rate_place = learning_rate_of(optimizer, frames)
+            made = self._optimizers.line_of(optimizer)
+            course.learning_rate, course.learning_rate_place = learning_rate_of(optimizer, frames, made)
         elif course.learning_rate is not None:
             course.last_rate = rate_now(self._applied.optimizer_of([variable_behind(row.source) for row in rows]))
         total = 0.0
