@@ -289,6 +289,16 @@ def is_given_arguments(file: str, line: int, name: str) -> bool:
     return not used.isdisjoint({a.arg for row in arguments for a in row} - {"self"})
 
 
+def used_as_loss(file: str, line: int) -> int:
+    """Where the function around a line is called, if it is a metric by its name and one statement calls it."""
+    around = [(last - first, name) for first, last, name in _functions(file) if first <= line <= last]
+    name = min(around, default=(0, ""))[1]
+    if re.search(r"dice|iou|jaccard|overlap|tversky|f1|f_|score|coef|metric", name) is None or "loss" in name:
+        return line
+    calls = [s for s in _read(file).statements if any(used.rpartition(".")[2] == name for used in s.used)]
+    return calls[0].lines[0] if len(calls) == 1 else line
+
+
 def made_by(file: str, line: int) -> int:
     """For a binding whose value a function of the file returns in one place: that place; else the line itself."""
     text = linecache.getline(file, line)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from tapeflow._src import primitives
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.flow import Flow, Step, known, number_of
+from tapeflow._src.diagnostics.program import used_as_loss
 from tapeflow._src.diagnostics.training.activations import DIVISIONS, constant, moves_elements
+from tapeflow._src.diagnostics.training.overlaps import is_overlap
 
 # What is small when predictions are good, and what is large then.
 _ERRORS = {
@@ -49,11 +51,14 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
         name = step.short_name
         if name.startswith("sigmoid_cross") and any(constant(flow, v) is not None for v in step.inputs):
             continue  # all labels are the same: the game of a generator and a discriminator
+        overlap = not weighted and is_overlap(flow, step)
         gaussian = not weighted and _is_squared_error(flow, step, True) and not _is_squared_error(flow, step)
         if gaussian and sign < 0:
             wrong, what = True, "a log-likelihood, which is to be large, stands in the loss without a minus"
         elif name in _ERRORS or _is_squared_error(flow, step):
             wrong, what = sign < 0, "an error, which is to be small, stands in the loss with a minus"
+        elif overlap:
+            wrong, what = sign > 0, "an overlap of predictions and labels, which is to be large, stands in the loss"
         elif name in _LIKELIHOODS and _is_likelihood(flow, step, root is not None or chosen):
             wrong, what = sign > 0, "a log-likelihood, which is to be large, stands in the loss without a minus"
         else:
@@ -66,6 +71,8 @@ def wrong_sign(flow: Flow, goal: Any, asked_at: tuple[str, int]) -> Iterator[Fin
             place = root.place if sign < 0 and root is not None and not gaussian else last.place
             if sign > 0 and _has_minus(flow, step, place):
                 continue
+            if overlap:
+                place = place[0], used_as_loss(*place)
             yield Finding(
                 "wrong-sign",
                 "severe",
