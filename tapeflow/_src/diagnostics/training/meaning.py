@@ -214,13 +214,20 @@ def averaged_twice(flow: Flow, goal: Any) -> Iterator[Finding]:
             before, after = _elements(step.input_shapes[0]), _elements(step.output_shapes[0])
             stack.append((step.inputs[0], means * before / max(after, 1), numbers, division))
         elif name in DIVISIONS and factor:
-            stack.append((step.inputs[0], means, numbers * factor, division or step))
+            stack.append((step.inputs[0], means, numbers * factor, _written(division, step)))
         elif name in ("multiply", "mul") and (factor or constant(flow, step.inputs[0])):
             number = factor or constant(flow, step.inputs[0]) or 1.0
             if not has_literal(*step.place, number):  # else it is the weight of a term
-                stack.append((step.inputs[0 if factor else 1], means, numbers / number, division or step))
+                stack.append((step.inputs[0 if factor else 1], means, numbers / number, _written(division, step)))
         elif division is not None and step.output_shapes and step.output_shapes[0]:
             yield from _too_small(step.output_shapes[0], means, numbers, division)
+
+
+def _written(division: Step | None, inner: Step) -> Step:
+    """Of two divisions the one that the program writes: the outer one may be a library's, behind `model.fit`."""
+    if division is not None and re.search(r"[/*]|div|mul|mean", source_text(*division.place)):
+        return division
+    return inner
 
 
 def _too_small(shape: Any, means: float, numbers: float, division: Step) -> Iterator[Finding]:
