@@ -40,8 +40,12 @@ def register_spec(kind: type, number: int) -> None:
     _SPEC_BY_NUMBER[number] = kind
 
 
+class NotEncodableError(TypeError):
+    """A structure holds something that no file can keep."""
+
+
 def encode(value: Any) -> Any:
-    """A structure as a message; TypeError if it holds something that cannot be written."""
+    """A structure as a message; NotEncodableError if it holds something that cannot be written."""
     result = messages.StructuredValue()
     _encode(value, result)
     return result
@@ -68,7 +72,7 @@ def _encode(value: Any, into: Any) -> None:
         into.dict_value.SetInParent()
         for key, item in value.items():
             if not isinstance(key, str):
-                raise TypeError(f"keys of a dictionary must be strings; got {key!r}")
+                raise NotEncodableError(f"keys of a dictionary must be strings; got {key!r}")
             _encode(item, into.dict_value.fields[key])
     elif hasattr(value, "_fields"):
         into.named_tuple_value.name = type(value).__name__
@@ -84,7 +88,7 @@ def _encode(value: Any, into: Any) -> None:
     elif isinstance(value, np.ndarray):
         into.numpy_value.CopyFrom(tensor_message(convert_to_tensor(value)))
     else:
-        raise TypeError(f"{type(value).__name__} cannot be written into a SavedModel: {value!r}")
+        raise NotEncodableError(f"{type(value).__name__} cannot be written into a SavedModel: {value!r}")
 
 
 def _encode_spec(spec: Any, into: Any) -> None:
@@ -98,7 +102,7 @@ def _encode_spec(spec: Any, into: Any) -> None:
         number, name = _NUMBER_BY_SPEC.get(type(spec)), type(spec).__name__
         if number is None:
             if type(spec) not in spec_names.name_by_class:
-                raise TypeError(f"{name} cannot be written into a SavedModel")
+                raise NotEncodableError(f"{name} cannot be written into a SavedModel")
             number = _EXTENSION_TYPE if isinstance(spec, ExtensionTypeSpec) else _REGISTERED
             name = spec_names.get_name(type(spec))
         field = into.type_spec_value

@@ -288,3 +288,32 @@ def test_slots_can_be_left_out_of_a_restoration(tmp_path):
         checkpoint.restore(path, tf.train.CheckpointOptions(experimental_skip_slot_variables=skip))
         assert float(slot[0]) == expected
         np.testing.assert_allclose(v, [2.7])
+
+
+def test_a_manager_deletes_only_what_a_manager_saved(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1))
+    own = [checkpoint.save(str(tmp_path / "own")) for _ in range(2)]
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=1)
+    assert manager.latest_checkpoint == own[1] and manager.checkpoints == []
+    first, second = manager.save(), manager.save()
+    assert manager.checkpoints == [second]
+    exists = tf.compat.v1.train.checkpoint_exists
+    assert all(map(exists, [*own, second])) and not exists(first)
+    assert tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=1).checkpoints == [second]
+
+
+def test_a_manager_goes_on_when_the_clock_was_set_back(tmp_path, monkeypatch):
+    clock = [10000.0]
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    checkpoint = tf.train.Checkpoint(v=tf.Variable(1))
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, 1, keep_checkpoint_every_n_hours=1.0)
+    paths = []
+    for _ in range(3):
+        paths.append(manager.save())
+        clock[0] += 3600.0
+    assert manager.checkpoints == paths[2:] and tf.compat.v1.train.checkpoint_exists(paths[1])
+    clock[0] = 5000.0
+    later = tf.train.CheckpointManager(checkpoint, tmp_path, 1, keep_checkpoint_every_n_hours=1.0)
+    fourth = later.save()
+    assert later.checkpoints == [fourth]
+    assert all(map(tf.compat.v1.train.checkpoint_exists, [paths[1], paths[2], fourth]))

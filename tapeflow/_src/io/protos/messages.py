@@ -50,6 +50,13 @@ def enum_values(name: str) -> dict[str, int]:
     return {value.name: value.number for value in _pool().FindEnumTypeByName(f"{_PACKAGE}.{name}").values}
 
 
+def enum_type(name: str) -> Any:
+    """An enumeration as generated modules have it: `enum_type("DataType").Name(1)`, `.values()`, `.DT_FLOAT`."""
+    from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+
+    return EnumTypeWrapper(_pool().FindEnumTypeByName(f"{_PACKAGE}.{name}"))
+
+
 def _reduced(message: Any) -> tuple[Any, ...]:
     """How a message is copied to another process: its name and its bytes."""
     return _revived, (message.DESCRIPTOR.full_name.removeprefix(f"{_PACKAGE}."), message.SerializeToString())

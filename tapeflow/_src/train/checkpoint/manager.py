@@ -12,6 +12,7 @@ from tapeflow._src.train.checkpoint.checkpoint import Checkpoint, CheckpointOpti
 from tapeflow._src.train.checkpoint.graph_sessions import is_in_graph, needed_session
 from tapeflow._src.train.checkpoint.state import CheckpointState, get_checkpoint_state, write_checkpoint_state
 from tapeflow._src.train.checkpoint.tensor_bundle import bundle_exists, delete_bundle
+from tapeflow._src.types.logging import warn
 
 
 @public("train.CheckpointManager")
@@ -48,21 +49,32 @@ class CheckpointManager:
         self._step_counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
         self._last_step = last_checkpoint_step
         state = get_checkpoint_state(self._directory)
-        self._latest: str | None = None
+        self._latest_checkpoint: str | None = None
         self._last_preserved = time.time() - 1.0
         self._time_by_path: dict[str, float] = {}
         if state is not None:
-            paths, times = state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
-            now = time.time()
-            times = times if len(times) == len(paths) else [now] * len(paths)
-            self._time_by_path = {p: t for p, t in zip(paths, times) if bundle_exists(p)}
-            self._latest = state.model_checkpoint_path
-            self._last_preserved = state.last_preserved_timestamp or self._last_preserved
+            self._latest_checkpoint = state.model_checkpoint_path
+            self._recover(state)
+
+    def _recover(self, state: CheckpointState) -> None:
+        """Goes on where another manager stopped. What was saved without one, and so without a time, is not deleted."""
+        now = time.time()
+        preserved = self._last_preserved = state.last_preserved_timestamp
+        if now < preserved:
+            warn(
+                "time.time() returned a value %f seconds behind the last preserved checkpoint timestamp.",
+                preserved - now,
+            )
+            self._last_preserved = now
+        for path, saved in zip(state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps):
+            saved = min(saved, now)
+            if saved > self._last_preserved and bundle_exists(path):
+                self._time_by_path[path] = saved
 
     directory = property(lambda self: self._directory, doc="The folder.")
     checkpoint = property(lambda self: self._checkpoint, doc="What is saved.")
     checkpoint_interval = property(lambda self: self._interval, doc="At least so many steps lie between two saves.")
-    latest_checkpoint = property(lambda self: self._latest, doc="The path of the last checkpoint, or None.")
+    latest_checkpoint = property(lambda self: self._latest_checkpoint, doc="The path of the last checkpoint, or None.")
 
     @property
     def checkpoints(self) -> list[str]:
@@ -83,7 +95,7 @@ class CheckpointManager:
         path: str = self._checkpoint.write(f"{self._prefix}-{_number(number)}", options)
         self._time_by_path.pop(path, None)
         self._time_by_path[path] = time.time()
-        self._latest = path
+        self._latest_checkpoint = path
         self._delete_old()
         state = CheckpointState(path, self.checkpoints, list(self._time_by_path.values()), self._last_preserved)
         write_checkpoint_state(self._directory, state)
@@ -108,11 +120,11 @@ class CheckpointManager:
 
     def restore_or_initialize(self) -> str | None:
         """Restores the last checkpoint, or else calls `init_fn`; gives the path of the checkpoint, or None."""
-        if self._latest is not None:
-            self._checkpoint.restore(self._latest, None)
+        if self._latest_checkpoint is not None:
+            self._checkpoint.restore(self._latest_checkpoint, None)
             if self._step_counter is not None:
                 self._last_step = self._step()
-            return self._latest
+            return self._latest_checkpoint
         if self._init is not None:
             self._init()
         return None

@@ -1,10 +1,11 @@
-"""Inner names of checkpoints: the graph of objects that one holds, and tensors that are computed when it is written."""
+"""Inner names of checkpoints and SavedModels: graphs of objects, tensors computed when one is written, structures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from tapeflow._src.function import spec_messages
 from tapeflow._src.io.protos import messages
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
@@ -35,7 +36,20 @@ class DeferredTensor:
         return self._compute()
 
 
+def can_encode(nested_structure: Any) -> bool:
+    """Whether a structure of specs, shapes, dtypes and Python values can be written into a SavedModel."""
+    try:
+        spec_messages.encode(nested_structure)
+    except spec_messages.NotEncodableError:
+        return False
+    return True
+
+
 names_by_path: dict[str, dict[str, Any]] = {
     "python.checkpoint.checkpoint": {"object_metadata": object_metadata},
     "python.checkpoint.tensor_callable": {"Callable": DeferredTensor},
+    "python.saved_model.nested_structure_coder": {
+        "NotEncodableError": spec_messages.NotEncodableError,
+        "can_encode": can_encode,
+    },
 }

@@ -50,6 +50,7 @@ _MESSAGES_BY_MODULE = {
         *("CallableOptions", "ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RPCOptions"),
         *("RunMetadata", "RunOptions", "SessionMetadata", "TensorConnection", "ThreadPoolOptionProto"),
     ],
+    "protobuf.debug": ["DebugOptions", "DebugTensorWatch"],
     "protobuf.fingerprint": ["FingerprintDef"],
     "protobuf.meta_graph": ["AssetFileDef", "CollectionDef", "MetaGraphDef", "SignatureDef", "TensorInfo"],
     "protobuf.rewriter_config": ["AutoParallelOptions", "RewriterConfig", "ScopedAllocatorOptions", "VerifierConfig"],

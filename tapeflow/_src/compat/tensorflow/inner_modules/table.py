@@ -123,7 +123,7 @@ _NAMES_BY_PATH: dict[str, dict[str, Any]] = {
     },
     "core.framework.tensor_pb2": {"TensorProto": messages.TensorProto},
     "core.framework.tensor_shape_pb2": {"TensorShapeProto": messages.TensorShapeProto},
-    "core.framework.types_pb2": messages.enum_values("DataType"),
+    "core.framework.types_pb2": {"DataType": messages.enum_type("DataType"), **messages.enum_values("DataType")},
     "core.framework.versions_pb2": {"VersionDef": messages.VersionDef},
     "core.util.event_pb2": {
         name: messages.message_class(name) for name in ("Event", "SessionLog", "TaggedRunMetadata")
