@@ -8,6 +8,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace tapeflow {
 namespace {
@@ -16,7 +20,7 @@ namespace {
 // What the processor has and the system saves when it switches threads. Asked of the processor itself, because the
 // compilers' builtins need a library that not every one of them links.
 struct Features {
-  bool avx2 = false, avx512 = false, avx512_bf16 = false;
+  bool avx2 = false, avx512 = false, avx512_bf16 = false, amx_bf16 = false;
 };
 
 Features ask() {
@@ -30,6 +34,8 @@ Features ask() {
   found.avx2 = (state & ymm) == ymm && fma_and_f16c && (b & bit_AVX2);
   constexpr uint32_t sets = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
   found.avx512 = found.avx2 && (state & zmm) == zmm && (b & sets) == sets;
+  constexpr uint32_t amx = 1 << 22 | 1 << 24, tiles = 0x60000;  // products of bfloat16 and tiles; of XCR0
+  found.amx_bf16 = found.avx512 && (d & amx) == amx && (state & tiles) == tiles;
   constexpr uint32_t bf16 = 1 << 5;
   found.avx512_bf16 = found.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & bf16);
   return found;
@@ -61,6 +67,15 @@ InstructionSet instruction_set() {
 bool has_avx512_bf16() {
 #if defined(__x86_64__)
   return instruction_set() == InstructionSet::avx512 && features().avx512_bf16;
+#else
+  return false;
+#endif
+}
+
+bool has_amx_bf16() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM of Linux 5.16 and newer
+  return has_avx512_bf16() && features().amx_bf16 && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 #else
   return false;
 #endif

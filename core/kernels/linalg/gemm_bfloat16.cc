@@ -1,6 +1,7 @@
 // Owns the matrix product of bfloat16 in AVX512_BF16, whose instruction multiplies pairs along k and adds both products
 // to a float32. So both operands are read as words of two neighbours along k: op(A) by single words, op(B) by vectors
-// of 16 columns. B is copied into panels of that order; A only where it is transposed or k is odd.
+// of 16 columns. B is copied into panels of that order; A only where it is transposed or k is odd. Where the processor
+// has tiles, they take the same panels, and blocks of rows of A.
 #include "kernels/linalg/gemm_bfloat16.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "base/instruction_set.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/linalg/gemm_tiles.h"
 
 #if defined(__x86_64__)
 
@@ -28,16 +30,20 @@ struct Words {
   int64_t row, step;
 };
 
-// y[j] = low[j], high[j] as one word; a row that is missing is null.
+__mmask16 first_lanes(int64_t n) { return __mmask16(n < kLanes ? (1u << n) - 1 : 0xffffu); }
+
+// low[j], high[j] as one word, where the mask is set; a row that is missing is null.
+TAPEFLOW_BF16 inline __m512i interleaved(__mmask16 mask, const uint16_t* low, const uint16_t* high) {
+  const __m512i word = _mm512_maskz_cvtepu16_epi32(mask, _mm256_maskz_loadu_epi16(mask, low));
+  if (!high) return word;
+  const __m512i upper = _mm512_maskz_cvtepu16_epi32(mask, _mm256_maskz_loadu_epi16(mask, high));
+  return _mm512_or_si512(word, _mm512_maskz_slli_epi32(mask, upper, 16));
+}
+
 TAPEFLOW_BF16 void interleave(const uint16_t* low, const uint16_t* high, uint32_t* y, int64_t n) {
   for (int64_t j = 0; j < n; j += kLanes) {
-    const auto mask = __mmask16(n - j < kLanes ? (1u << (n - j)) - 1 : 0xffffu);
-    __m512i word = _mm512_maskz_cvtepu16_epi32(mask, _mm256_maskz_loadu_epi16(mask, low + j));
-    if (high) {
-      const __m512i upper = _mm512_maskz_cvtepu16_epi32(mask, _mm256_maskz_loadu_epi16(mask, high + j));
-      word = _mm512_or_si512(word, _mm512_maskz_slli_epi32(mask, upper, 16));
-    }
-    _mm512_mask_storeu_epi32(y + j, mask, word);
+    const __mmask16 mask = first_lanes(n - j);
+    _mm512_mask_storeu_epi32(y + j, mask, interleaved(mask, low + j, high ? high + j : nullptr));
   }
 }
 
@@ -47,15 +53,11 @@ uint32_t pair(const uint16_t* x, int64_t left) {
   return word;
 }
 
-// y[p * kPanel + j] = word p of row j of x, for up to 16 rows and as many words, which hold up to `left` elements.
-TAPEFLOW_BF16 void transpose_words(const uint16_t* x, int64_t ldx, int64_t rows, int64_t left, uint32_t* y) {
-  const auto mask = __mmask32(left >= 2 * kLanes ? ~0u : (1u << left) - 1);
+// 16 vectors of words, transposed. Four times: vectors that are 8 apart are interleaved.
+TAPEFLOW_BF16 inline void transpose(__m512i* a) {
   const __m512i lower = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   const __m512i upper = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  __m512i a[kLanes], b[kLanes];
-  for (int64_t i = 0; i < kLanes; ++i)
-    a[i] = i < rows ? _mm512_maskz_loadu_epi16(mask, x + i * ldx) : _mm512_setzero_si512();
-  // Four times: vectors that are 8 apart are interleaved.
+  __m512i b[kLanes];
   for (int step = 0; step < 4; ++step) {
     for (int i = 0; i < 8; ++i) {
       b[2 * i] = _mm512_permutex2var_epi32(a[i], lower, a[i + 8]);
@@ -63,14 +65,25 @@ TAPEFLOW_BF16 void transpose_words(const uint16_t* x, int64_t ldx, int64_t rows,
     }
     for (int i = 0; i < kLanes; ++i) a[i] = b[i];
   }
+}
+
+// y[p * kPanel + j] = word p of row j of x, for up to 16 rows and as many words, which hold up to `left` elements.
+TAPEFLOW_BF16 void transpose_words(const uint16_t* x, int64_t ldx, int64_t rows, int64_t left, uint32_t* y) {
+  const auto mask = __mmask32(left >= 2 * kLanes ? ~0u : (1u << left) - 1);
+  __m512i a[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i)
+    a[i] = i < rows ? _mm512_maskz_loadu_epi16(mask, x + i * ldx) : _mm512_setzero_si512();
+  transpose(a);
   for (int64_t p = 0; p < kLanes && 2 * p < left; ++p) _mm512_storeu_si512(y + p * kPanel, a[p]);
 }
 
-// The panel of columns [first, first + columns) of op(B): `pairs` rows of kPanel words, zeros at the end.
+// The panel of columns [first, first + columns) of op(B): `rows` rows of kPanel words, zeros at the end of each and in
+// those beyond k.
 void pack_panel(const uint16_t* b, int64_t ldb, bool transposed, int64_t k, int64_t first, int64_t columns,
-                uint32_t* y) {
+                int64_t rows, uint32_t* y) {
   const int64_t pairs = (k + 1) / 2;
   if (columns < kPanel) std::fill_n(y, pairs * kPanel, 0u);
+  std::fill(y + pairs * kPanel, y + rows * kPanel, 0u);
   if (!transposed) {
     for (int64_t p = 0; p < pairs; ++p) {
       const uint16_t* low = b + 2 * p * ldb + first;
@@ -119,6 +132,118 @@ void multiply_rows(int64_t m, int64_t pairs, Words a, const uint32_t* b, uint16_
     for (; m >= rows; m -= rows, a.data += rows * a.row, c += rows * ldc) tile(pairs, a, b, c, ldc, columns);
 }
 
+// op(A) and the result of a product, and op(B) in panels of `rows` words.
+struct Product {
+  bool transpose_a;
+  int64_t m, n, k;
+  const uint16_t* a;
+  int64_t lda;
+  const uint32_t* panels;
+  int64_t rows;
+  uint16_t* c;
+  int64_t ldc;
+
+  const uint32_t* panel(int64_t i) const { return panels + i * rows * kPanel; }
+  int64_t panel_count() const { return (n + kPanel - 1) / kPanel; }
+};
+
+// Calls work(first row, rows, panel) for all chunks of rows and panels. Rows of A stay in the second-level cache while
+// the panels of B pass.
+template <class Work> void for_each_chunk(const Product& p, int64_t rows, Work work) {
+  const int64_t panels = p.panel_count(), chunks = (p.m + rows - 1) / rows;
+  const int64_t cost = std::min(rows, p.m) * p.rows * kPanel;
+  parallel_for(chunks * panels, std::max<int64_t>(1, (1 << 18) / (cost + 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t first = item / panels * rows;
+      work(first, std::min(rows, p.m - first), item % panels);
+    }
+  });
+}
+
+void multiply_by_vectors(const Product& p) {
+  Words words{reinterpret_cast<const char*>(p.a), p.lda * 2, 4};
+  const int64_t pairs = p.rows;
+  const bool copied = p.transpose_a || p.k % 2 != 0;
+  Scratch<uint32_t> packed(copied ? p.m * pairs : 0);
+  if (p.transpose_a) {
+    for (int64_t q = 0; q < pairs; ++q)
+      interleave(p.a + 2 * q * p.lda, 2 * q + 1 < p.k ? p.a + (2 * q + 1) * p.lda : nullptr, packed.data() + q * p.m,
+                 p.m);
+    words = {reinterpret_cast<const char*>(packed.data()), 4, 4 * p.m};
+  } else if (copied) {
+    for (int64_t i = 0; i < p.m; ++i)
+      for (int64_t q = 0; q < pairs; ++q) packed.data()[i * pairs + q] = pair(p.a + i * p.lda + 2 * q, p.k - 2 * q);
+    words = {reinterpret_cast<const char*>(packed.data()), 4 * pairs, 4};
+  }
+  for_each_chunk(p, 96, [&](int64_t first, int64_t rows, int64_t panel) {
+    const int64_t columns = std::min(kPanel, p.n - panel * kPanel);
+    const auto run = columns > 32 ? multiply_rows<4> : columns > kLanes ? multiply_rows<2> : multiply_rows<1>;
+    run(rows, pairs, {words.data + first * words.row, words.row, words.step}, p.panel(panel),
+        p.c + first * p.ldc + panel * kPanel, p.ldc, columns);
+  });
+}
+
+// ---- Tiles
+
+int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+// Below these sizes most of a block would be zeros. A step of a block takes 64 cycles however much of it is filled, the
+// time of about four rows by vectors, and the copy of A comes to it.
+bool fills_tiles(int64_t m, int64_t n, int64_t k) { return m > 8 && n > 8 && k >= 16; }
+
+// Rows [first, first + 16) of op(A) as words, `pairs` in a row, zeros beyond m and k.
+TAPEFLOW_BF16 void pack_rows(const Product& p, int64_t first, int64_t pairs, uint32_t* y) {
+  const int64_t rows = std::clamp<int64_t>(p.m - first, 0, kLanes);
+  if (rows < kLanes || !p.transpose_a) std::fill_n(y, kLanes * pairs, 0u);
+  if (!p.transpose_a) {
+    for (int64_t i = 0; i < rows; ++i) std::memcpy(y + i * pairs, p.a + (first + i) * p.lda, size_t(p.k) * 2);
+    return;
+  }
+  const __mmask16 mask = first_lanes(rows);
+  for (int64_t q = 0; q < pairs; q += kLanes) {
+    __m512i words[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      const int64_t row = 2 * (q + i);
+      const uint16_t* low = p.a + row * p.lda + first;
+      words[i] = row < p.k ? interleaved(mask, low, row + 1 < p.k ? low + p.lda : nullptr) : _mm512_setzero_si512();
+    }
+    transpose(words);
+    for (int64_t i = 0; i < rows; ++i) _mm512_storeu_si512(y + i * pairs + q, words[i]);
+  }
+}
+
+TAPEFLOW_BF16 void store_block(const float* sums, int64_t rows, int64_t columns, uint16_t* y, int64_t ldy) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; j += kLanes)
+      store_rounded(y + i * ldy + j, _mm512_loadu_ps(sums + i * kTileBlock + j), columns - j);
+}
+
+void multiply_by_tiles(const Product& p, const TileKernel& tiles) {
+  const int64_t pairs = p.rows, blocks = round_up(p.m, kTileBlock) / kLanes;
+  const char* a = reinterpret_cast<const char*>(p.a);
+  int64_t a_row = p.lda * 2;
+  const bool copied = p.transpose_a || p.m % kTileBlock != 0 || p.k % (2 * kTileWords) != 0;
+  Scratch<uint32_t> packed(copied ? blocks * kLanes * pairs : 0);
+  if (copied) {
+    a = reinterpret_cast<const char*>(packed.data()), a_row = 4 * pairs;
+    parallel_for(blocks, std::max<int64_t>(1, (1 << 14) / (kLanes * pairs)), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) pack_rows(p, i * kLanes, pairs, packed.data() + i * kLanes * pairs);
+    });
+  }
+  for_each_chunk(p, 128, [&](int64_t first, int64_t rows, int64_t panel) {
+    alignas(64) float sums[kTileBlock * kTileBlock];
+    tiles.configure();
+    for (int64_t j = 0; j < kPanel && panel * kPanel + j < p.n; j += kTileBlock)
+      for (int64_t i = 0; i < rows; i += kTileBlock) {
+        tiles.multiply(a + (first + i) * a_row, a_row, p.panel(panel) + j, kPanel, pairs / kTileWords, sums);
+        const int64_t column = panel * kPanel + j;
+        store_block(sums, std::min(kTileBlock, rows - i), std::min(kTileBlock, p.n - column),
+                    p.c + (first + i) * p.ldc + column, p.ldc);
+      }
+    tiles.release();
+  });
+}
+
 }  // namespace
 
 bool multiplies_bfloat16() {
@@ -130,41 +255,30 @@ template <> bool gemm<bfloat16>(bool transpose_a, bool transpose_b, int64_t m, i
                                 int64_t lda, const bfloat16* b, int64_t ldb, bfloat16* c, int64_t ldc, bool,
                                 const Epilogue*) {
   if (m == 0 || n == 0) return false;
-  const auto *left = reinterpret_cast<const uint16_t*>(a), *right = reinterpret_cast<const uint16_t*>(b);
-  auto* result = reinterpret_cast<uint16_t*>(c);
-  const int64_t pairs = (k + 1) / 2, panels = (n + kPanel - 1) / kPanel;
+  const TileKernel* tiles = fills_tiles(m, n, k) ? tile_kernel() : nullptr;
+  const int64_t pairs = (k + 1) / 2, rows = tiles ? round_up(pairs, kTileWords) : pairs;
+  const int64_t panels = (n + kPanel - 1) / kPanel;
   constexpr int64_t kGrain = 1 << 16;  // words
-  Scratch<uint32_t> packed_b(panels * pairs * kPanel);
-  parallel_for(panels, std::max<int64_t>(1, kGrain / (pairs * kPanel + 1)), [&](int64_t begin, int64_t end) {
+  Scratch<uint32_t> packed(panels * rows * kPanel);
+  parallel_for(panels, std::max<int64_t>(1, kGrain / (rows * kPanel + 1)), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p)
-      pack_panel(right, ldb, transpose_b, k, p * kPanel, std::min(kPanel, n - p * kPanel),
-                 packed_b.data() + p * pairs * kPanel);
+      pack_panel(reinterpret_cast<const uint16_t*>(b), ldb, transpose_b, k, p * kPanel,
+                 std::min(kPanel, n - p * kPanel), rows, packed.data() + p * rows * kPanel);
   });
-  Words words{reinterpret_cast<const char*>(left), lda * 2, 4};
-  const bool copied = transpose_a || k % 2 != 0;
-  Scratch<uint32_t> packed_a(copied ? m * pairs : 0);
-  if (transpose_a) {
-    for (int64_t p = 0; p < pairs; ++p)
-      interleave(left + 2 * p * lda, 2 * p + 1 < k ? left + (2 * p + 1) * lda : nullptr, packed_a.data() + p * m, m);
-    words = {reinterpret_cast<const char*>(packed_a.data()), 4, 4 * m};
-  } else if (copied) {
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t p = 0; p < pairs; ++p) packed_a.data()[i * pairs + p] = pair(left + i * lda + 2 * p, k - 2 * p);
-    words = {reinterpret_cast<const char*>(packed_a.data()), 4 * pairs, 4};
-  }
-  // Chunks of rows, so that those of A stay in the second-level cache while the panels of B pass.
-  constexpr int64_t kRows = 96;
-  const int64_t chunks = (m + kRows - 1) / kRows;
-  const int64_t cost = std::min(kRows, m) * pairs * kPanel;
-  parallel_for(chunks * panels, std::max<int64_t>(1, (1 << 18) / (cost + 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t first = item / panels * kRows, panel = item % panels,
-                    columns = std::min(kPanel, n - panel * kPanel);
-      const auto run = columns > 32 ? multiply_rows<4> : columns > kLanes ? multiply_rows<2> : multiply_rows<1>;
-      run(std::min(kRows, m - first), pairs, {words.data + first * words.row, words.row, words.step},
-          packed_b.data() + panel * pairs * kPanel, result + first * ldc + panel * kPanel, ldc, columns);
-    }
-  });
+  const Product product{transpose_a,
+                        m,
+                        n,
+                        k,
+                        reinterpret_cast<const uint16_t*>(a),
+                        lda,
+                        packed.data(),
+                        rows,
+                        reinterpret_cast<uint16_t*>(c),
+                        ldc};
+  if (tiles)
+    multiply_by_tiles(product, *tiles);
+  else
+    multiply_by_vectors(product);
   return false;
 }
 

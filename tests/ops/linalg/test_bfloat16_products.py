@@ -1,5 +1,9 @@
 """Products of bfloat16, whose sums are in float32, against float64; every shape of a tile and its edges."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -26,7 +30,7 @@ def check(a, b, **transposes):
 @pytest.mark.parametrize("transpose_a", [False, True])
 def test_shapes(transpose_a, transpose_b):
     random = np.random.default_rng(0)
-    for m in (1, 2, 5, 6, 13, 100):
+    for m in (1, 2, 5, 6, 13, 64, 100):
         for n in (1, 15, 17, 33, 64, 130):
             for k in (1, 2, 7, 32, 99):
                 a = rounded(random, *((k, m) if transpose_a else (m, k)))
@@ -60,3 +64,9 @@ def test_special_values_and_no_terms():
     np.testing.assert_array_equal(
         tf.matmul(tf.zeros([2, 0], tf.bfloat16), tf.zeros([0, 3], tf.bfloat16)), np.zeros((2, 3))
     )
+
+
+def test_tiles():
+    """Where there are vectors of bfloat16, the products above by blocks, with the instructions of AMX as loops."""
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "not tiles"]
+    subprocess.run(tests, check=True, env=os.environ | {"TAPEFLOW_AMX": "emulated"})
