@@ -173,3 +173,38 @@ def test_tables_of_constants_in_a_graph_are_saved_and_saved_again(tmp_path):
     for folder in ("m", "again"):
         found = tf.saved_model.load(tmp_path / folder).signatures["serving_default"](x=tf.constant(["b", "z"]))
         assert found["y"].numpy().tolist() == [2, -1]
+
+
+def test_assets_of_one_name(tmp_path):
+    """Files with the same contents are kept once, others get a number."""
+    contents = {"a": "one", "b": "two", "c": "one"}
+    folder = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        for key, text in contents.items():
+            (tmp_path / key).mkdir()
+            (tmp_path / key / "words.txt").write_text(text)
+            path = tf.constant(str(tmp_path / key / "words.txt"), name=key)
+            tf.compat.v1.add_to_collection("asset_filepaths", path)
+        builder = tf.compat.v1.saved_model.Builder(folder)
+        builder.add_meta_graph_and_variables(
+            session, ["a"], assets_collection=tf.compat.v1.get_collection("asset_filepaths")
+        )
+        builder.save()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        meta = tf.compat.v1.saved_model.load(session, ["a"], folder)
+    names = {entry.tensor_info.name: entry.filename for entry in meta.asset_file_def}
+    assert names == {"a:0": "words.txt", "b:0": "words.txt_1", "c:0": "words.txt"}
+    assert (tmp_path / "model" / "assets" / "words.txt_1").read_text() == "two"
+
+
+def test_signatures_that_are_refused(tmp_path):
+    info = tf.compat.v1.saved_model.build_tensor_info
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = info(tf.constant(1.0, name="x"))
+        signature = tf.compat.v1.saved_model.build_signature_def({"x": x}, {"x": x})
+        builder = tf.compat.v1.saved_model.Builder(str(tmp_path / "model"))
+        with pytest.raises(KeyError, match="reserved"):
+            builder.add_meta_graph_and_variables(session, ["a"], {"__saved_model_train_op": signature})
+        signature.inputs["x"].dtype = 0
+        with pytest.raises(AssertionError, match="dtype"):
+            builder.add_meta_graph_and_variables(session, ["a"], {"s": signature})

@@ -3,6 +3,8 @@
 DEFAULT_SIGNATURE = "serving_default"
 METHOD = "tensorflow/serving"
 MAIN_OPERATION, LEGACY_INITIALIZER = "saved_model_main_op", "legacy_init_op"  # collections of TensorFlow 1
+INITIALIZER = "__saved_model_init_op"  # the signature of what runs first
+TRAIN_OPERATION = "__saved_model_train_op"  # the signature of a step of training
 
 VALUE_BY_NAME: dict[str, dict[str, str | int]] = {
     "signature_constants": {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import filecmp
+import itertools
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tapeflow._src.compat.saved_model.constants import LEGACY_INITIALIZER, MAIN_OPERATION
+from tapeflow._src.compat.saved_model.constants import INITIALIZER, LEGACY_INITIALIZER, MAIN_OPERATION, TRAIN_OPERATION
 from tapeflow._src.compat.saved_model.v1_signatures import predict_signature_def
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.train.meta_graph_export import meta_graph_of, write_meta_graph
@@ -112,7 +114,7 @@ class Builder:
                 raise ValueError(f"Invalid asset filepath tensor {tensor}: its value is not known.")
             path = value.item().decode() if hasattr(value, "item") else value.decode()
             os.makedirs(folder, exist_ok=True)
-            name = os.path.basename(path)
+            name = _place_of_asset(path, folder)
             if not os.path.exists(os.path.join(folder, name)):
                 shutil.copyfile(path, os.path.join(folder, name))
             meta.asset_file_def.add(tensor_info=messages.TensorInfo(name=tensor.name), filename=name)
@@ -136,14 +138,29 @@ def _saver_of(graph: Any) -> Saver:
         return Saver(allow_empty=True)
 
 
+def _place_of_asset(path: str, folder: str) -> str:
+    """The name of a file among the assets: its own, or one with a number if another file has that name."""
+    own = os.path.basename(path)
+    for number in itertools.count():
+        name = f"{own}_{number}" if number else own
+        kept = os.path.join(folder, name)
+        if not os.path.exists(kept) or filecmp.cmp(path, kept, shallow=False):
+            return name
+    raise AssertionError("unreachable")
+
+
 def _check_signatures(signatures: Mapping[str, Any] | None) -> None:
     for key, signature in (signatures or {}).items():
+        if key in (INITIALIZER, TRAIN_OPERATION):
+            raise KeyError(f"SignatureDef map key {key!r} is reserved for internal use.")
         for info in (*signature.inputs.values(), *signature.outputs.values()):
             if info.WhichOneof("encoding") is None:
                 raise AssertionError(
                     f"Invalid `tensor_info` encoding in signature {key!r}: a name, coo_sparse or composite_tensor is "
                     "needed"
                 )
+            if info.dtype == 0:
+                raise AssertionError(f"Invalid `tensor_info` dtype in signature {key!r}: a dtype is needed")
 
 
 @public("compat.v1.saved_model.simple_save")

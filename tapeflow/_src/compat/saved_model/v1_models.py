@@ -12,7 +12,7 @@ from tapeflow._src.compat.graph_def.frames import has_frames, needed_nodes, with
 from tapeflow._src.compat.graph_def.library import FunctionLibrary, called_functions, check_nodes
 from tapeflow._src.compat.graph_def.program import Program
 from tapeflow._src.compat.raw_ops.variable_handles import DeclaredVariable
-from tapeflow._src.compat.saved_model.constants import LEGACY_INITIALIZER, MAIN_OPERATION
+from tapeflow._src.compat.saved_model.constants import INITIALIZER, LEGACY_INITIALIZER, MAIN_OPERATION
 from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap, asset_path
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
 from tapeflow._src.compat.saved_model.options import LoadOptions
@@ -36,7 +36,6 @@ from tapeflow._src.types.tensor_spec import TensorSpec
 from tapeflow._src.variables import Variable
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
-INITIALIZER = "__saved_model_init_op"  # the signature of what runs first
 _INITIALIZERS = (INITIALIZER, MAIN_OPERATION, LEGACY_INITIALIZER)
 
 

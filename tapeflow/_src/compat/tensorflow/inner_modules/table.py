@@ -33,6 +33,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     list_functions,
     ragged_table,
     recording,
+    saved_model_loader,
     suite_table,
 )
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
@@ -326,6 +327,7 @@ for _path, _names in (
     *framework_functions.names_by_path.items(),
     *suite_table.names_by_path.items(),
     *checkpoint_names.names_by_path.items(),
+    *saved_model_loader.names_by_path.items(),
     *dataset_stages.names_by_path.items(),
     *datasets.names_by_path.items(),
     *ragged_table.names_by_path.items(),
