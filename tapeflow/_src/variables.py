@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tapeflow._src import _core, primitives
+from tapeflow._src import _core, primitives, variable_slices
 from tapeflow._src.module import variable_name_prefix
 from tapeflow._src.namespace import find_public, lazy_members, public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
@@ -35,7 +35,6 @@ from tapeflow._src.variable_rows import (
     fail_index,
     fail_rows,
 )
-from tapeflow._src.variable_slices import SliceAssignment
 
 
 class _Creators(local):
@@ -269,6 +268,12 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
         """Python's operators of a class whose `value` is another: they take that value."""
         for name in Tensor.OVERLOADABLE_OPERATORS - {"__eq__", "__ne__"}:
             setattr(cls, name, _operator_of_value(name))
+
+    SaveSliceInfo = variable_slices.SaveSliceInfo
+    _save_slice_info: variable_slices.SaveSliceInfo | None = None  # of a part of a larger variable
+
+    def _set_save_slice_info(self, save_slice_info: variable_slices.SaveSliceInfo | None) -> None:
+        self._save_slice_info = save_slice_info
 
     _graph: Any = None
     op = property(lambda self: self if self._graph is None else self._graph.variable_operation(self))
@@ -512,7 +517,7 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
 
     def __getitem__(self, key: Any) -> Any:
         tensor = super().__getitem__(key)
-        tensor.assign = SliceAssignment(self, key)
+        tensor.assign = variable_slices.SliceAssignment(self, key)
         return tensor
 
     def __setitem__(self, key: Any, value: Any) -> None:

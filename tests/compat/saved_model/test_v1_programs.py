@@ -73,13 +73,6 @@ def test_training_goes_on_with_a_partitioned_variable(files, tmp_path):
     np.testing.assert_array_equal(tf.train.load_checkpoint(path).get_tensor("net/w"), np.concatenate(parts))
 
 
-def test_parts_of_a_value_that_is_not_whole_stay_alone():
-    from tapeflow._src.compat.v1.train.partitions import Part, joined
-
-    part_by_name = {f"w/part_{i}": Part("w", (2, 1), (slice(i, i + 1), slice(0, 1))) for i in range(2)}
-    assert list(joined({"w/part_0": np.ones([1, 1])}, part_by_name)) == ["w/part_0"]
-
-
 def test_a_session_loads_the_graphs_nodes_that_no_signature_names(files, tmp_path):
     """Also where the graph has loops."""
     folder, expected = files

@@ -7,6 +7,8 @@ from typing import Any
 from tapeflow._src import namespace, primitives
 from tapeflow._src.compat.raw_ops import (
     array_ops,
+    checkpoint_ops,
+    clustering_ops,
     csr_ops,
     elementwise_ops,
     further_ops,
@@ -492,6 +494,8 @@ _ROWS: list[tuple[str, str, Any]] = [
 
 _FAMILIES = (
     array_ops.ROWS,
+    checkpoint_ops.ROWS,
+    clustering_ops.ROWS,
     csr_ops.ROWS,
     elementwise_ops.ROWS,
     further_ops.ROWS,

@@ -96,7 +96,8 @@ class Builder:
     ) -> None:
         if main is not None and legacy is not None:
             raise ValueError("main_op and legacy_init_op cannot both be given")
-        meta = meta_graph_of(graph, saver._variable_by_name, clear_devices=clear)
+        variables, places = saver._saved_variables()
+        meta = meta_graph_of(graph, variables, places, clear_devices=clear)
         meta.meta_info_def.tags.extend(tags)
         for key, signature in (signatures or {}).items():
             meta.signature_def[key].CopyFrom(signature)

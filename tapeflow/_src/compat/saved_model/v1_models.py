@@ -17,7 +17,7 @@ from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap,
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
 from tapeflow._src.compat.saved_model.options import LoadOptions
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
-from tapeflow._src.compat.v1.train.partitions import parts_of
+from tapeflow._src.compat.v1.train.parts import parts_of
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
 from tapeflow._src.function.spec_messages import decode

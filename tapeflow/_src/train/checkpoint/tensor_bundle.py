@@ -9,7 +9,7 @@ import glob
 import math
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,18 @@ def _data_files(prefix: str) -> list[str]:
     return glob.glob(f"{glob.escape(prefix)}.data-?????-of-?????")
 
 
+class PartsOfWhole:
+    """A value that is written in parts, each with where it begins on every axis."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = list(shape)
+        self.parts: list[tuple[list[int], Any]] = []
+
+    def add(self, offsets: Sequence[int], value: Any) -> None:
+        """Adds a part."""
+        self.parts.append((list(offsets), value))
+
+
 def write_bundle(prefix: str, array_by_name: Mapping[str, Any]) -> None:
     """Writes arrays, or what functions give, under names; nobody ever sees half a checkpoint."""
     with AtomicFiles() as files:
@@ -71,30 +83,60 @@ def add_bundle(files: AtomicFiles, prefix: str, array_by_name: Mapping[str, Any]
     with files.open(path) as file:
         offset = 0
         for name in sorted(array_by_name, key=str.encode):
-            value = array_by_name[name]
-            array = np.asarray(value() if callable(value) else value)
-            if array.dtype.kind in "SU":
-                array = array.astype(object)
-            data, crc = _encoded(array)
-            file.write(data)
-            entries[name.encode()] = _entry(array, offset, len(data), crc)
-            offset += len(data)
+            for key, array, entry in _arrays_of(name, array_by_name[name]):
+                if entry is None:
+                    data, crc = _encoded(array)
+                    file.write(data)
+                    entry = _entry(array, offset, len(data), crc)
+                    offset += len(data)
+                entries[key] = entry.SerializeToString()
     index = _table(entries)
     files.write(f"{prefix}.index", index)
     return index
 
 
-def _entry(array: np.ndarray, offset: int, size: int, crc: int) -> bytes:
-    dtype = as_dtype("string" if array.dtype == object else array.dtype)
+def _arrays_of(name: str, value: Any) -> Iterator[tuple[bytes, np.ndarray, Any]]:
+    """The keys of a value and the arrays below them; of a value in parts also its own entry, which lists the parts."""
+    if not isinstance(value, PartsOfWhole):
+        yield name.encode(), _storable(value() if callable(value) else value), None
+        return
+    parts = [(offsets, _storable(part)) for offsets, part in value.parts]
+    if len(parts) == 1 and list(parts[0][1].shape) == value.shape:  # one that is the whole is no part
+        yield name.encode(), parts[0][1], None
+        return
+    extents = [list(zip(offsets, array.shape)) for offsets, array in parts]
+    extent = messages.TensorSliceProto.Extent
+    slices = [
+        messages.TensorSliceProto(extent=[extent(start=start, length=size) for start, size in pairs])
+        for pairs in extents
+    ]
+    whole = _entry(parts[0][1], 0, 0, None)
+    whole.shape.CopyFrom(_shape_message(value.shape))
+    whole.slices.extend(slices)
+    yield name.encode(), parts[0][1], whole
+    for pairs, (_, array) in zip(extents, parts):
+        yield slice_key(name, pairs), array, None
+
+
+def _storable(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind in "SU" else array
+
+
+def _shape_message(shape: Sequence[int]) -> Any:
     dim = messages.TensorShapeProto.Dim
-    entry: bytes = messages.BundleEntryProto(
+    return messages.TensorShapeProto(dim=[dim(size=size) for size in shape])
+
+
+def _entry(array: np.ndarray, offset: int, size: int, crc: int | None) -> Any:
+    dtype = as_dtype("string" if array.dtype == object else array.dtype)
+    return messages.BundleEntryProto(
         dtype=dtype.as_datatype_enum,
-        shape=messages.TensorShapeProto(dim=[dim(size=size) for size in array.shape]),
+        shape=_shape_message(array.shape),
         offset=offset,
         size=size,
-        crc32c=int.from_bytes(masked(crc), "little"),
-    ).SerializeToString()
-    return entry
+        crc32c=0 if crc is None else int.from_bytes(masked(crc), "little"),
+    )
 
 
 def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:

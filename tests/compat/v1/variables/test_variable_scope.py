@@ -5,7 +5,7 @@ import gc
 import pytest
 
 import tapeflow
-from tapeflow._src.compat.v1.variables import variable_scope
+from tapeflow._src.compat.v1.variables import variable_store
 from tapeflow.compat import v1 as tf
 
 
@@ -170,10 +170,10 @@ def test_a_store_of_a_library_answers():
         def get_variable(self, name, shape=None, reuse=None, **options):
             return name, shape, options["dtype"]
 
-    with variable_scope.with_variable_store(Store()), tf.variable_scope("layer"):
+    with variable_store.with_variable_store(Store()), tf.variable_scope("layer"):
         assert tf.get_variable("w", [2]) == ("layer/w", [2], tapeflow.float32)
-        assert isinstance(variable_scope.default_variable_store(), Store)
-    assert "layer/w" not in variable_scope.default_variable_store()._vars
+        assert isinstance(variable_store.default_variable_store(), Store)
+    assert "layer/w" not in variable_store.default_variable_store()._vars
 
 
 def test_name_scopes_and_variable_scopes_outside_of_graphs():
@@ -188,3 +188,52 @@ def test_name_scopes_and_variable_scopes_outside_of_graphs():
     with tapeflow.init_scope():
         tf.wrap_function(build, [])
     assert names == ["w:0", "o/w:0", "o/q:0"]
+
+
+def test_values_given_with_another_dtype_are_refused():
+    with tapeflow.Graph().as_default(), pytest.raises(ValueError, match="Initializer type 'int32' and explicit dtype"):
+        tf.get_variable("w", initializer=tf.constant([1]), dtype=tf.float32)
+
+
+def test_initializers_without_a_shape():
+    with tapeflow.Graph().as_default():
+        assert tf.get_variable("w", initializer=lambda size=2: tf.zeros([size])).shape == [2]
+        with pytest.raises(ValueError, match="The initializer passed is not valid"):
+            tf.get_variable("b", initializer=lambda size: tf.zeros([size]))
+
+
+def test_default_names_go_on_after_a_scope_is_entered_again():
+    with tapeflow.Graph().as_default(), tf.variable_scope("net") as net:
+        for name in ("layer", "layer_1"):
+            with tf.variable_scope(None, "layer") as layer:
+                assert layer.name == f"net/{name}"
+        with tf.variable_scope(net):
+            pass
+        with tf.variable_scope(None, "layer") as layer:
+            assert layer.name == "net/layer_2"
+
+
+def test_local_variables_are_in_their_collection_and_in_those_given():
+    with tapeflow.Graph().as_default():
+        n = tf.get_local_variable("n", [], collections=["mine"])
+        assert tf.local_variables() == [n]
+        assert tf.get_collection("mine") == [n]
+        assert not tf.trainable_variables()
+
+
+def test_what_is_read_on_request_is_not_trained():
+    with tapeflow.Graph().as_default():
+        on_read = tf.VariableSynchronization.ON_READ
+        assert not tf.get_variable("a", [], synchronization=on_read).trainable
+        assert tf.get_variable("b", [], synchronization=on_read, trainable=True).trainable
+
+
+def test_getters_and_name_scopes_of_the_wrong_kind():
+    with tapeflow.Graph().as_default():
+        with pytest.raises(ValueError, match="custom_getter which is not callable: 3"):
+            tf.get_variable("a", [], custom_getter=3)
+        with (
+            pytest.raises(TypeError, match="auxiliary_name_scope must be"),
+            tf.variable_scope("s", auxiliary_name_scope=1),
+        ):
+            pass

@@ -23,7 +23,11 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     training,
 )
 from tapeflow._src.compat.v1 import lookup
-from tapeflow._src.compat.v1.variables.variable_scope import default_variable_store, with_variable_store
+from tapeflow._src.compat.v1.variables.variable_store import (
+    EagerVariableStore,
+    default_variable_store,
+    with_variable_store,
+)
 from tapeflow._src.distribute import values, variables
 from tapeflow._src.distribute.input import DistributedDataset
 from tapeflow._src.io.protos import messages
@@ -101,6 +105,7 @@ names_by_path: dict[str, dict[str, Any]] = {
     "python.ops.lookup_ops": lookup.inner_names,
     "python.ops.ragged.ragged_util": {"assert_splits_match": placement.assert_splits_match},
     "python.ops.variable_scope": {
+        "EagerVariableStore": EagerVariableStore,
         "_get_default_variable_store": default_variable_store,
         "with_variable_store": with_variable_store,
     },

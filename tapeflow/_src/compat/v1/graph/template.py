@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.eager_switch import executing_eagerly
 from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
+from tapeflow._src.compat.v1.variables.variable_store import EagerVariableStore
 from tapeflow._src.namespace import public
 from tapeflow._src.types.trackable import Trackable
 
@@ -25,6 +26,7 @@ class Template(Trackable):
         self._globals: list[Any] = []
         self._locals: list[Any] = []
         self._scope: Any = None
+        self._store = EagerVariableStore() if executing_eagerly() else None  # a graph keeps its variables itself
         if create_now:
             with self._opened():
                 pass
@@ -53,7 +55,7 @@ class Template(Trackable):
         return recorded(name, *args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with self._opened():
+        with self._store.as_default() if self._store else nullcontext(), self._opened():
             result = self._function(*args, **kwargs)
         self._called = True
         return result

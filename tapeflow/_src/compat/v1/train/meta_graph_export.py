@@ -11,6 +11,7 @@ from tapeflow._src.compat.graph_def.emitter import Emitter, Ref
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.graph.operation import Operation
+from tapeflow._src.compat.v1.train.parts import SavedParts
 from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
@@ -48,8 +49,12 @@ def export_meta_graph(
     check_export_scope(export_scope)
     graph = get_default_graph() if graph is None else graph
     variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if saver_def is None else []
-    variable_by_name = {v.name.removesuffix(":0"): v for v in variables}
-    meta = meta_graph_of(graph, variable_by_name, collection_list, clear_devices, graph_def)
+    saved = SavedParts()
+    saved.add_all({v.name: v for v in variables}.values())
+    places = [saved.place(name) for name in saved.variable_by_name]
+    meta = meta_graph_of(
+        graph, list(saved.variable_by_name.values()), places, collection_list, clear_devices, graph_def
+    )
     if meta_info_def is not None:
         meta.meta_info_def.MergeFrom(meta_info_def)
         meta.meta_info_def.tensorflow_version = _VERSION
@@ -68,17 +73,21 @@ def check_export_scope(export_scope: str | None) -> None:
 
 def meta_graph_of(
     graph: Any,
-    variable_by_name: dict[str, Any],
+    variables: list[Any],
+    places: list[tuple[str, str]],
     collection_list: Any = None,
     clear_devices: bool = False,
     graph_def: Any = None,
 ) -> Any:
-    """The message of a graph with its collections, and with nodes that save these variables."""
+    """The message of a graph with its collections, and with nodes that save these variables.
+
+    `places` says under which name each is saved, and which part of that value it is.
+    """
     meta = messages.MetaGraphDef()
     meta.meta_info_def.tensorflow_version = _VERSION
     meta.graph_def.CopyFrom(graph.as_graph_def() if graph_def is None else graph_def)
-    if variable_by_name:
-        _write_saver(meta, variable_by_name)
+    if variables:
+        _write_saver(meta, variables, places)
     for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
         if isinstance(key, str):
             _write_collection(meta, key, graph.get_collection(key))
@@ -101,16 +110,15 @@ def text_of(message: Any) -> bytes:
     return text.encode()
 
 
-def _write_saver(meta: Any, variable_by_name: dict[str, Any]) -> None:
+def _write_saver(meta: Any, variables: list[Any], places: list[tuple[str, str]]) -> None:
     """The nodes with which `tf.compat.v1.train.Saver` of TensorFlow saves and restores."""
     e = Emitter(False)
     for node in meta.graph_def.node:
         e.reserve(node.name)
     e.prefix = "save/"
     filename = e.constant("model", "string")
-    keys, variables = list(variable_by_name), list(variable_by_name.values())
-    names = e.constant(np.asarray(keys, object), "string")
-    slices = e.constant(np.asarray([""] * len(keys), object), "string")
+    names = e.constant(np.asarray([name for name, _ in places], object), "string")
+    slices = e.constant(np.asarray([part for _, part in places], object), "string")
     dtypes = [v.dtype.base_dtype for v in variables]
     handles = [Ref(v.op.name, "resource", 0, 0, as_dtype("resource"), TensorShape([])) for v in variables]
     saved = [e.one("ReadVariableOp", handle, dtype=dtype) for handle, dtype in zip(handles, dtypes)]
@@ -142,6 +150,7 @@ def _write_collection(meta: Any, key: str, items: list[Any]) -> None:
                 snapshot_name=f"{name}/Read/ReadVariableOp:0",
                 is_resource=True,
                 trainable=bool(variable.trainable),
+                save_slice_info_def=variable._save_slice_info and variable._save_slice_info.to_proto(),
             )
             value = next((n for n in meta.graph_def.node if n.name == f"{name}/Assign/AssignVariableOp"), None)
             if value is not None:

@@ -9,11 +9,11 @@ from tapeflow._src.compat.graph_def.frames import without_savers
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.graph import get_default_graph
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
-from tapeflow._src.compat.v1.train.partitions import parts_of
 from tapeflow._src.compat.v1.train.saver import Saver
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.types.errors import DataLossError
+from tapeflow._src.variables import Variable
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
@@ -66,11 +66,19 @@ def import_meta_graph(
     others = [v for v in made if id(v) not in known]
     for variable in others if "variables" not in meta.collection_def else ():
         graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, variable)
-    if not variable_by_name:
-        return None
-    saver = Saver(variable_by_name, **kwargs)
-    saver.use_parts(parts_of(meta))
-    return saver
+    return Saver(_wholes(variable_by_name, prefix), **kwargs) if variable_by_name else None
+
+
+def _wholes(variable_by_name: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The same variables; those that are parts stand in lists under the names of their wholes."""
+    result: dict[str, Any] = {}
+    for name, variable in variable_by_name.items():
+        info = variable._save_slice_info
+        if info is None:
+            result[name] = variable
+        else:
+            result.setdefault(info.full_name.removeprefix(prefix), []).append(variable)
+    return result
 
 
 def _items(collection: Any, key: str, variable_by_name: dict[str, Any], graph: Any, prefix: str) -> list[Any]:
@@ -79,8 +87,17 @@ def _items(collection: Any, key: str, variable_by_name: dict[str, Any], graph: A
         return []
     values = getattr(collection, kind).value
     if kind == "bytes_list" and key.endswith("variables"):
-        saved = [messages.VariableDef.FromString(data).variable_name.removesuffix(":0") for data in values]
-        return [variable_by_name[name] for name in saved if name in variable_by_name]
+        found = []
+        for saved in map(messages.VariableDef.FromString, values):
+            variable = variable_by_name.get(saved.variable_name.removesuffix(":0"))
+            if variable is not None:
+                found.append(variable)
+                if saved.HasField("save_slice_info_def"):
+                    part = Variable.SaveSliceInfo(
+                        save_slice_info_def=saved.save_slice_info_def, import_scope=prefix.rstrip("/")
+                    )
+                    variable._set_save_slice_info(part)
+        return found
     if kind != "node_list":
         return list(values)
     found = []

@@ -18,7 +18,7 @@ from tapeflow._src.compat.v1.train.meta_graph_export import (
     meta_graph_of,
     write_meta_graph,
 )
-from tapeflow._src.compat.v1.train.partitions import Part, joined
+from tapeflow._src.compat.v1.train.parts import SavedParts
 from tapeflow._src.data.session_iterators import IteratorSaveable
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
@@ -67,7 +67,7 @@ class Saver:
         self._next_to_keep = time.time() + self._keep_seconds
         self._last_checkpoints: list[str] = []
         self._allow_empty, self._sharded, self._one_writer = allow_empty, sharded, threading.Lock()
-        self._part_by_name: dict[str, Part] = {}  # of an imported graph
+        self._parts = SavedParts()
         self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
 
     def build(self) -> None:
@@ -87,11 +87,16 @@ class Saver:
     ) -> Any:
         """The default graph as a `MetaGraphDef`, with nodes that save the variables of this saver."""
         check_export_scope(export_scope)
-        variables = {name: v for name, v in self._variable_by_name.items() if not _is_iterator(v)}
-        meta = meta_graph_of(get_default_graph(), variables, collection_list, clear_devices)
+        variables, places = self._saved_variables()
+        meta = meta_graph_of(get_default_graph(), variables, places, collection_list, clear_devices)
         if filename is not None:
             write_meta_graph(meta, filename, as_text)
         return meta
+
+    def _saved_variables(self) -> tuple[list[Any], list[tuple[str, str]]]:
+        """The variables, and under which name each is saved, and which part of that value it is."""
+        saved = [(v, self._parts.place(name)) for name, v in self._variable_by_name.items() if not _is_iterator(v)]
+        return [v for v, _ in saved], [place for _, place in saved]
 
     def __repr__(self) -> str:
         return f"<tf.train.Saver of {', '.join(self._variable_by_name) or 'nothing'}>"
@@ -101,15 +106,11 @@ class Saver:
         if given is None:
             graph = get_default_graph()
             given = graph.get_collection(GraphKeys.GLOBAL_VARIABLES) + graph.get_collection("saveable_objects")
-        if not isinstance(given, dict):
-            names = [v.name.partition(":")[0] for v in given]
-            twice = sorted({name for name in names if names.count(name) > 1})
-            if twice:
-                raise ValueError(f"At least two variables have the same name: {twice[0]}")
-            given = dict(zip(names, given))
         if not given and not self._allow_empty:
             raise ValueError("No variables to save")
-        return dict(given)
+        self._parts = SavedParts()
+        self._parts.add_all(given)
+        return self._parts.variable_by_name
 
     def save(
         self,
@@ -147,7 +148,7 @@ class Saver:
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
         names = list(self._variable_by_name)
         values = self._values(sess, names)
-        write_bundle(path, joined(dict(zip(names, values)), self._part_by_name))
+        write_bundle(path, self._parts.joined(values))
         if write_state:
             self._record(path, latest_filename)
         return path
@@ -159,14 +160,6 @@ class Saver:
         plain = [variable for variable in variables if not _is_iterator(variable)]
         found = iter(sess.run(plain))
         return [v.value_in_session(sess) if _is_iterator(v) else next(found) for v in variables]
-
-    def use_parts(self, part_by_name: dict[str, Part]) -> None:
-        """Says which variables are parts of values that the checkpoint has as a whole."""
-        self._part_by_name = part_by_name
-
-    def _stored(self, bundle: Bundle, name: str, key: str) -> Any:
-        part = self._part_by_name.get(name)
-        return bundle.value(key) if part is None or key in bundle else bundle.value(part.whole)[part.place]
 
     def _step_text(self, sess: Any, global_step: Any) -> str:
         step = global_step if isinstance(global_step, int | np.integer) else None
@@ -222,9 +215,7 @@ class Saver:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path} ({error})") from None
         try:
             key_by_name = _keys_of_objects(bundle)
-            value_by_name = {
-                name: self._stored(bundle, name, key_by_name.get(name, name)) for name in self._variable_by_name
-            }
+            value_by_name = {name: self._parts.read(bundle, key_by_name, name) for name in self._variable_by_name}
         except NotFoundError as error:
             raise NotFoundError.of(
 "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that "

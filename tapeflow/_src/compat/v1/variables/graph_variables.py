@@ -126,7 +126,9 @@ class VariablesOfGraph(DevicesOfGraph):
             "snapshot_name": reading.name,
             "initial_value_name": value.name if isinstance(value, Tensor) else "",
         }
+        part = variable._save_slice_info
         return messages.VariableDef(
+            save_slice_info_def=part and part.to_proto(scope),
             **{field: name.removeprefix(f"{scope}/") if scope else name for field, name in names.items()},
             is_resource=True,
             trainable=variable.trainable,

@@ -151,8 +151,26 @@ class PartitionedVariable:
     def __init__(
         self, name: str, shape: Any, dtype: Any, variable_list: Sequence[Any], partitions: Sequence[int]
     ) -> None:
+        for what, given in (("variable_list", variable_list), ("partitions", partitions)):
+            if not isinstance(given, list | tuple):
+                raise TypeError(f"{what} is not a list or tuple: {given}")
+        if any(count < 1 for count in partitions):
+            raise ValueError(f"partition values must be positive: {partitions}")
+        if not variable_list:
+            raise ValueError("variable_list may not be empty")
         self._name, self._shape, self._dtype = name, as_shape(shape), as_dtype(dtype)
-        self._variable_list, self._partitions = list(variable_list), list(partitions)
+        parts = [variable._save_slice_info for variable in variable_list]
+        if None in parts:
+            raise ValueError(
+                f"All variables must have a save_slice_info available: {[variable.name for variable in variable_list]}"
+            )
+        if self._shape.rank != len(partitions):
+            raise ValueError(f"len(shape) != len(partitions): {shape} vs. {partitions}")
+        for part in parts:
+            if list(part.full_shape) != self._shape.as_list():
+                raise ValueError(f"All variables' full shapes must match shape: {shape}; got {part.full_shape}")
+        self._variable_list = sorted(variable_list, key=lambda variable: list(variable._save_slice_info.var_offset))
+        self._partitions = list(partitions)
         self._axis = next((axis for axis, count in enumerate(partitions) if count > 1), 0)
 
     name = property(lambda self: self._name)
@@ -169,19 +187,48 @@ class PartitionedVariable:
     def __len__(self) -> int:
         return len(self._variable_list)
 
+    def _concat(self) -> Any:
+        """The whole, read where the program is: after what it waits for."""
+        identity, scope = find_public("identity"), find_public("compat.v1.name_scope")
+        whole = self._variable_list[0]
+        if len(self._variable_list) > 1:
+            with scope(f"{self._name}/ConcatPartitions/"):
+                whole = find_public("concat")(self._variable_list, self._axis)
+        with scope(None):
+            return identity(whole, name=self._name)
+
     def as_tensor(self) -> Any:
-        """The whole, as one tensor."""
-        if len(self._variable_list) == 1:
-            return find_public("identity")(self._variable_list[0], name=f"{self._name.rpartition('/')[2]}")
-        return find_public("concat")(self._variable_list, self._axis)
+        """The whole, as one tensor; like the value of any variable, it waits for nothing."""
+        with find_public("control_dependencies")(None):
+            return self._concat()
+
+    def _change(self, method: str, value: Any, read_value: bool, **options: Any) -> list[Any]:
+        """Calls a method of each part with its part of a value: of a tensor of the whole shape, or of a list."""
+        values = value
+        if not isinstance(value, list | tuple | PartitionedVariable):
+            values = find_public("split")(value, [v.shape[self._axis] for v in self], self._axis)
+        if len(values) != len(self):
+            raise ValueError(f"{method}: {self._name} has {len(self)} parts; got {len(values)} values")
+        done = [
+            getattr(variable, method)(part, read_value=read_value, **options) for variable, part in zip(self, values)
+        ]
+        return done if read_value else [getattr(part, "op", part) for part in done]
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """Assigns a tensor of the whole shape, or one for each part; gives the assignments."""
-        values = value
-        if not isinstance(value, list | tuple):
-            values = find_public("split")(value, [v.shape[self._axis] for v in self], self._axis)
-        done = [variable.assign(part) for variable, part in zip(self, values)]
-        return done if read_value else [part.op for part in done]
+        return self._change("assign", value, read_value, use_locking=use_locking, name=name)
+
+    def assign_add(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds a tensor of the whole shape, or one for each part; gives the assignments."""
+        return self._change("assign_add", value, read_value, use_locking=use_locking, name=name)
+
+    def assign_sub(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts a tensor of the whole shape, or one for each part; gives the assignments."""
+        return self._change("assign_sub", value, read_value, use_locking=use_locking, name=name)
 
     def _get_variable_list(self) -> list[Any]:
         return list(self)
@@ -219,6 +266,8 @@ def create_partitioned_variables(
     ...     [part.name for part in parts]
     ['PartitionedVariable/part_0:0', 'PartitionedVariable/part_1:0']
     """
+    if not callable(initializer):
+        dtype = find_public("convert_to_tensor")(initializer).dtype  # a value keeps its own
     with find_public("compat.v1.variable_scope")(name, "PartitionedVariable", reuse=reuse):
         whole = find_public("compat.v1.get_variable")(
             "", shape, dtype, initializer, trainable=trainable, collections=collections,

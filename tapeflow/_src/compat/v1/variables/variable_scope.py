@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from inspect import signature
 from typing import Any
 
 from tapeflow._src import _core
 from tapeflow._src.compat.v1.graph.collections import GraphKeys
 from tapeflow._src.compat.v1.graph.contexts import lasting_context
-from tapeflow._src.compat.v1.graph.graph import defaults, get_default_graph
-from tapeflow._src.compat.v1.variables.partitions import PartitionedVariable, PartitionInfo, partition_sizes
-from tapeflow._src.compat.v1.variables.variables import VariableV1
+from tapeflow._src.compat.v1.graph.graph import get_default_graph
+from tapeflow._src.compat.v1.variables.variable_store import (
+    AUTO_REUSE,
+    VariableStore,
+    outside_of_name_scopes,
+    variable_store,
+)
 from tapeflow._src.module import name_scope
-from tapeflow._src.namespace import find_public, public
+from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
-from tapeflow._src.ops.nn.constant_initializers import ZerosInitializer
-from tapeflow._src.ops.nn.initializers import GlorotUniformInitializerV1
 from tapeflow._src.types.dtypes import as_dtype, float32
-from tapeflow._src.types.enums import VariableSynchronization
-from tapeflow._src.types.tensor_shape import TensorShape, as_shape
+from tapeflow._src.types.enums import VariableAggregation, VariableSynchronization
 from tapeflow._src.variables import session_graph
-
-
-class _Reuse(enum.Enum):
-    """How `get_variable` treats a variable that exists."""
-
-    AUTO_REUSE = 1
-
-
-AUTO_REUSE = _Reuse.AUTO_REUSE
-public("compat.v1.AUTO_REUSE")(AUTO_REUSE)
-
-
-class _Store:
-    """The variables by name, and the scope that is open."""
-
-    def __init__(self) -> None:
-        self.variable_by_name: dict[str, Any] = {}
-        self.whole_by_name: dict[str, PartitionedVariable] = {}  # of variables that are kept in parts
-        self.scope = VariableScope(False)
-        self.uses_by_scope: dict[str, int] = {}
-        self.replacement: Any = None  # a store of a library that answers `get_variable` in place of this one
-
-    _vars = property(lambda self: self.variable_by_name)  # libraries read it under this name
 
 
 @public("compat.v1.VariableScope")
@@ -150,33 +126,11 @@ class VariableScope:
         return other
 
 
-def _store() -> _Store:
-    holder: Any = session_graph()
-    if holder is None:
-        holder = defaults  # eagerly, one store for the thread
-        if not hasattr(holder, "variable_store"):
-            holder.variable_store = None
-    if holder.variable_store is None:
-        holder.variable_store = _Store()
-    result: _Store = holder.variable_store
-    return result
-
-
-@contextmanager
-def with_variable_store(store: Any) -> Iterator[None]:
-    """Lets `store.get_variable` find and make the variables of `get_variable`, as Keras 2's tracking layers do."""
-    own = _store()
-    before, own.replacement = own.replacement, store
-    try:
-        yield
-    finally:
-        own.replacement = before
-
-
-def default_variable_store() -> Any:
-    """The store that answers `get_variable`."""
-    own = _store()
-    return own if own.replacement is None else own.replacement
+def _store() -> VariableStore:
+    store = variable_store()
+    if store.scope is None:
+        store.scope = VariableScope(False)
+    return store
 
 
 @public("compat.v1.get_variable_scope")
@@ -187,7 +141,8 @@ def get_variable_scope() -> VariableScope:
     ...     tf.compat.v1.get_variable_scope().name
     ''
     """
-    return _store().scope
+    scope: VariableScope = _store().scope
+    return scope
 
 
 def _check_nesting(scope: VariableScope) -> None:
@@ -227,6 +182,8 @@ def variable_scope(
         raise ValueError("The reuse parameter must be True or False or None.")
     if name_or_scope is None and reuse is True:
         raise ValueError("reuse=True cannot be used without a name_or_scope")
+    if not isinstance(auxiliary_name_scope, bool):
+        raise TypeError(f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}")
     if not isinstance(name_or_scope, str | VariableScope | None):
         raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
     store = _store()
@@ -238,8 +195,7 @@ def variable_scope(
         name = name_or_scope if name_or_scope is not None else _unique(store, outer._name, str(default_name))
         full, base = (f"{outer._name}/{name}" if outer._name else name), outer
         uses[full] = uses.get(full, 0) + 1
-    for key in [key for key in uses if key.startswith(f"{full}/")]:
-        del uses[key]
+    before = dict(uses)
     inherited = base._reuse if isinstance(name_or_scope, VariableScope) else outer._reuse
     scope = base.copy_with(
         initializer=initializer, regularizer=regularizer, dtype=dtype, constraint=constraint, partitioner=partitioner,
@@ -256,6 +212,12 @@ def variable_scope(
             yield scope
     finally:
         store.scope = outer
+        if base is name_or_scope:  # the numbers of default names go on where they were
+            uses.clear()
+            uses.update(before)
+        else:
+            for key in [key for key in uses if key.startswith(f"{full}/")]:
+                del uses[key]
 
 
 @contextmanager
@@ -280,12 +242,12 @@ def beside_the_model(named_by_operations: bool = False) -> Iterator[None]:
 
 
 def _chained(outer: Callable[..., Any] | None, inner: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    if outer is None or inner is None:
+    if outer is None or inner is None or not callable(inner):
         return inner or outer
     return lambda getter, *args, **kwargs: inner(partial(outer, getter), *args, **kwargs)
 
 
-def _unique(store: _Store, outer: str, wanted: str) -> str:
+def _unique(store: VariableStore, outer: str, wanted: str) -> str:
     prefix = f"{outer}/" if outer else ""
     count, name = 0, wanted
     while store.uses_by_scope.get(prefix + name):
@@ -325,7 +287,7 @@ def get_variable(
     custom_getter: Callable[..., Any] | None = None,
     constraint: Any = None,
     synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = 0,
+    aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
     """The variable of this name in the open scope: a new one, or one that exists if the scope says so.
 
@@ -341,20 +303,43 @@ def get_variable(
 
 
 @public("compat.v1.get_local_variable")
-def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+) -> Any:
     """The same for a variable that is neither trained nor saved.
 
     >>> with tf.Graph().as_default():
     ...     tf.compat.v1.get_local_variable("n", [], tf.int32).name
     'n:0'
     """
-    kwargs.setdefault("collections", [GraphKeys.LOCAL_VARIABLES])
-    kwargs["trainable"] = False
-    return get_variable(name, *args, **kwargs)
+    return get_variable(
+        name, shape, dtype, initializer, regularizer, False, [*(collections or []), GraphKeys.LOCAL_VARIABLES],
+        caching_device, partitioner, validate_shape, use_resource, custom_getter, constraint, synchronization,
+        aggregation,
+    )  # fmt: skip
 
 
 def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | None = None, **options: Any) -> Any:
     full = f"{scope._name}/{name}" if scope._name and name else scope._name or name
+    initializer = options.get("initializer")
+    if options.get("dtype") is not None and initializer is not None and not callable(initializer):
+        given, wanted = convert_to_tensor(initializer).dtype, as_dtype(options["dtype"])
+        if given != wanted:
+            raise ValueError(f"Initializer type '{given.name}' and explicit dtype '{wanted.name}' don't match.")
     if options.get("dtype") is None:
         options["dtype"] = scope._dtype
         options["dtype_was_given"] = False
@@ -366,187 +351,15 @@ def _get(scope: VariableScope, name: str, custom_getter: Callable[..., Any] | No
         options["constraint"] = scope._constraint
     if options.get("partitioner") is None:
         options["partitioner"] = scope._partitioner
-    replacement = _store().replacement
-    if replacement is not None:
-        options.pop("dtype_was_given", None)
-        getter = _chained(scope._custom_getter, custom_getter)
-        with _outside_of_name_scopes():
-            return replacement.get_variable(full, reuse=scope._reuse, custom_getter=getter, **options)
-    options["reuse"] = scope._reuse if _core.current_graph() is not None or scope._reuse else AUTO_REUSE
     getter = _chained(scope._custom_getter, custom_getter)
-    with _outside_of_name_scopes():
+    if getter is not None and not callable(getter):
+        raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
+    store, given = _store(), options.pop("dtype_was_given", True)
+    if store.replacement is not None:
+        with outside_of_name_scopes():
+            return store.replacement.get_variable(full, reuse=scope._reuse, custom_getter=getter, **options)
+    options["reuse"] = scope._reuse if _core.current_graph() is not None else False
+    with outside_of_name_scopes():
         if getter is None:
-            return _find_or_make(full, **options)
-        options.pop("dtype_was_given", None)
-        return getter(_find_or_make, full, **options)
-
-
-@contextmanager
-def _outside_of_name_scopes() -> Iterator[None]:
-    """Name scopes do not touch the names of variables that `get_variable` makes."""
-    graph = session_graph()
-    if graph is None:
-        with name_scope(""):
-            yield
-        return
-    scope, graph.scope = graph.scope, ""
-    try:
-        yield
-    finally:
-        graph.scope = scope
-
-
-def _find_or_make(
-    name: str,
-    shape: Any = None,
-    dtype: Any = float32,
-    initializer: Any = None,
-    regularizer: Any = None,
-    reuse: Any = None,
-    trainable: bool | None = None,
-    collections: Any = None,
-    validate_shape: bool = True,
-    constraint: Any = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = 0,
-    dtype_was_given: bool = True,
-    partitioner: Any = None,
-    **accepted: Any,
-) -> Any:
-    variables = _store().variable_by_name
-    if partitioner is not None and shape is not None and as_shape(shape).rank:
-        options = {
-            "regularizer": regularizer, "reuse": reuse, "trainable": trainable, "collections": collections,
-            "constraint": constraint, "validate_shape": validate_shape, "dtype_was_given": dtype_was_given,
-        }  # fmt: skip
-        return _find_or_make_parts(name, as_shape(shape), dtype, initializer, partitioner, options)
-    found = variables.get(name)
-    if found is not None:
-        if reuse in (None, False):
-            raise ValueError(
-                f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
-                "VarScope?"
-            )
-        _check_shared(found, name, shape, dtype)
-        return found
-    if reuse is True:
-        raise ValueError(
-            f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
-            "reuse=tf.AUTO_REUSE in VarScope?"
-        )
-    value, dtype = _first_value(name, shape, dtype, initializer, dtype_was_given)
-    variable = VariableV1(
-        value, trainable=True if trainable is None else trainable, collections=collections, name=name, dtype=dtype,
-        validate_shape=validate_shape, constraint=constraint, synchronization=synchronization,
-        aggregation=aggregation,
-    )  # fmt: skip
-    variables[name] = variable
-    _regularize(variable, regularizer)
-    return variable
-
-
-def _find_or_make_parts(
-    name: str, shape: TensorShape, dtype: Any, initializer: Any, partitioner: Any, options: dict[str, Any]
-) -> Any:
-    """The variable of this name in parts, each of which is a variable below it: "w/part_0"."""
-    counts = partitioner(shape=shape, dtype=as_dtype(dtype))
-    whole_by_name = _store().whole_by_name
-    found = whole_by_name.get(name)
-    if found is not None and options["reuse"]:
-        _check_shared(found, name, shape, dtype)
-        if found._get_partitions() != list(counts):
-            raise ValueError(
-                f"Trying to reuse partitioned variable {name}, but specified partitions {list(counts)} and found "
-                f"partitions {found._get_partitions()}."
-            )
-        return found
-    axis, sizes = partition_sizes(shape, counts)
-    parts, start = [], 0
-    for number, size in enumerate(sizes):
-        sizes_of_part = [size if i == axis else length for i, length in enumerate(shape.as_list())]
-        first = initializer
-        part_shape: list[Any] | None = sizes_of_part
-        if initializer is not None and not callable(initializer):
-            index = tuple(slice(start, start + size) if i == axis else slice(None) for i in range(len(shape)))
-            first, part_shape = convert_to_tensor(initializer, dtype)[index], None
-        elif initializer is not None:
-            begin = [start if i == axis else 0 for i in range(len(shape))]
-            first = _for_part(initializer, PartitionInfo(shape.as_list(), begin))
-        parts.append(_find_or_make(f"{name}/part_{number}", part_shape, dtype, first, **options))
-        start += size
-    whole_by_name[name] = PartitionedVariable(name, shape, dtype, parts, counts)
-    return whole_by_name[name]
-
-
-def _for_part(initializer: Any, info: PartitionInfo) -> Any:
-    """The initializer of a part; it is told which part it is if it has an argument for that."""
-    initializer = initializer() if isinstance(initializer, type) else initializer
-    try:
-        takes_info = "partition_info" in signature(initializer).parameters
-    except (TypeError, ValueError):  # a function of C
-        takes_info = False
-    if not takes_info:
-        return initializer
-    return lambda shape, dtype=None: initializer(shape, dtype=dtype, partition_info=info)
-
-
-def _check_shared(found: Any, name: str, shape: Any, dtype: Any) -> None:
-    if shape is not None and not as_shape(shape).is_compatible_with(found.shape):
-        raise ValueError(
-            f"Trying to share variable {name}, but specified shape {as_shape(shape)} and found shape {found.shape}."
-        )
-    if as_dtype(dtype) != found.dtype:
-        raise ValueError(
-            f"Trying to share variable {name}, but specified dtype {as_dtype(dtype).name} and found dtype "
-            f"{found.dtype.name}."
-        )
-
-
-def _first_value(name: str, shape: Any, dtype: Any, initializer: Any, dtype_was_given: bool) -> tuple[Any, Any]:
-    known = None if shape is None else as_shape(shape)
-    if initializer is None:
-        if known is None:
-            raise ValueError(f"Variable {name} did not get an initializer, so its `shape` argument must be specified.")
-        initializer = _default_initializer(name, as_dtype(dtype))
-    if isinstance(initializer, type):
-        initializer = initializer()
-    if not callable(initializer):
-        if known is not None and known.is_fully_defined():
-            raise ValueError("If initializer is a constant, do not specify shape.")
-        tensor = convert_to_tensor(initializer, dtype if dtype_was_given else None)
-        return tensor, None
-    if known is None or not known.is_fully_defined():
-        if known is None and not _takes_shape(initializer):
-            return initializer, dtype
-        raise ValueError(
-            f"Shape of a new variable ({name}) must be fully defined, but instead was "
-            f"{known if known is not None else TensorShape(None)}."
-        )
-    if not _takes_shape(initializer):
-        return initializer, dtype
-    return partial(initializer, known.as_list(), dtype=as_dtype(dtype)), dtype
-
-
-def _takes_shape(initializer: Any) -> bool:
-    code = getattr(initializer, "__code__", None)
-    return code is None or code.co_argcount > 0
-
-
-def _default_initializer(name: str, dtype: Any) -> Any:
-    if dtype.is_floating:
-        return GlorotUniformInitializerV1()
-    if dtype.is_integer or dtype.is_bool:
-        return ZerosInitializer()
-    if dtype.name == "string":
-        return lambda shape, dtype=dtype: find_public("fill")(shape, "")
-    raise ValueError(f"An initializer for variable {name} of {dtype} is required")
-
-
-def _regularize(variable: Any, regularizer: Any) -> None:
-    if regularizer is None:
-        return
-    graph = session_graph()
-    with nullcontext() if graph is None else graph.name_scope(f"{variable.op.name}/Regularizer/"):
-        loss = regularizer(variable)
-    if loss is not None:
-        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+            return store.find_or_make(full, dtype_was_given=given, **options)
+        return getter(store.find_or_make, full, **options)

@@ -14,7 +14,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.arrays.passing import group, no_op
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
 from tapeflow._src.types.dtypes import as_dtype
-from tapeflow._src.types.enums import VariableSynchronization
+from tapeflow._src.types.enums import VariableAggregation, VariableSynchronization
 from tapeflow._src.types.errors import FailedPreconditionError, OutOfRangeError
 from tapeflow._src.types.indexed_slices import IndexedSlices
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -36,8 +36,8 @@ class VariableV1(Variable):
     _constructor_arguments: ClassVar[dict[str, Any]] = {
         "initial_value": None, "trainable": None, "collections": None, "validate_shape": True, "caching_device": None,
         "name": None, "variable_def": None, "dtype": None, "expected_shape": None, "import_scope": None,
-        "constraint": None, "use_resource": None, "synchronization": VariableSynchronization.AUTO, "aggregation": 0,
-        "shape": None, "experimental_enable_variable_lifting": None,
+        "constraint": None, "use_resource": None, "synchronization": VariableSynchronization.AUTO,
+        "aggregation": VariableAggregation.NONE, "shape": None, "experimental_enable_variable_lifting": None,
     }  # fmt: skip
 
     def __init__(
@@ -55,7 +55,7 @@ class VariableV1(Variable):
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
         synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = 0,
+        aggregation: Any = VariableAggregation.NONE,
         shape: Any = None,
         experimental_enable_variable_lifting: bool | None = None,
     ) -> None:
