@@ -15,8 +15,9 @@ constexpr struct : Keys {
 } inner_params;
 const DeferredRule& plan_of(const Params& params) { return params[inner_params.plan]; }
 
-// Runs the rule; one dense tensor per wanted input, zeros where it gives nothing.
-Tensors run_rule(const Params& all, std::span<const Tensor> in) {
+// Runs the operation's rule, or another one in its place; one dense tensor per wanted input, zeros where it gives
+// nothing.
+Tensors run_rule(const Params& all, std::span<const Tensor> in, FunctionRef<void(RuleContext&)> rule) {
   const DeferredRule& plan = plan_of(all);
   Params params = all.without_first();
   SmallVector<Tensor, 4> dy;
@@ -33,7 +34,7 @@ Tensors run_rule(const Params& all, std::span<const Tensor> in) {
                       {},
                       {}};
   context.result.resize(size_t(plan.inputs));
-  plan.op->vjp(context);
+  rule(context);
   Tensors result;
   for (int i = 0; i < plan.inputs; ++i) {
     if (!plan.wanted[size_t(i)]) continue;
@@ -44,22 +45,45 @@ Tensors run_rule(const Params& all, std::span<const Tensor> in) {
   return result;
 }
 
+Tensors run_rule(const Params& all, std::span<const Tensor> in) { return run_rule(all, in, plan_of(all).op->vjp); }
+
 void infer(Call& call) {
   const DeferredRule& plan = plan_of(call.params);
   for (int i = 0; i < plan.inputs; ++i)
     if (plan.wanted[size_t(i)]) call.returns(call.in[size_t(i)].dtype(), call.in[size_t(i)].shape());
 }
 
+// Whether the rule runs the operation again under a tape. Of those that `expand` replaces, only control flow, which has
+// effects, saves tensors for its rule.
+bool rule_runs_again(const Op& op) { return op.expand && op.rule_needs_values && !op.effect; }
+
+// Such a rule: differentiates the operations that replace this one. False if nothing can replace it.
+bool expand_run_again(Call& call) {
+  const Op& op = *plan_of(call.params).op;
+  bool expanded = false;
+  auto rule = [&](RuleContext& c) {
+    differentiate_run(c, [&](std::span<const Tensor> in) {
+      Call again(op, in, c.params);
+      expanded = op.expand(again);
+      return expanded ? Tensors(again.out) : Tensors();
+    });
+  };
+  Tensors found = run_rule(call.params, call.in, rule);
+  if (expanded) call.out = std::move(found);
+  return expanded;
+}
+
 // Runs the rule, if what it waited for is known now.
 bool expand(Call& call) {
   const DeferredRule& plan = plan_of(call.params);
   if (call.params.has_tensor()) return false;
+  for (const Tensor& t : call.in)
+    if (t.size() < 0) return false;
+  if (rule_runs_again(*plan.op)) return expand_run_again(call);
   if (plan.op->rule_needs_values) {
     if (!saves_traced_tensors || plan.outputs == 0) return false;
     if (!saves_traced_tensors(*plan.op, call.in[size_t(plan.inputs + plan.outputs - 1)])) return false;
   }
-  for (const Tensor& t : call.in)
-    if (t.size() < 0) return false;
   for (Tensor& t : run_rule(call.params, call.in)) call.out.push_back(std::move(t));
   return true;
 }

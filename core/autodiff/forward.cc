@@ -6,6 +6,8 @@
 // While tracing, a rule that has to know shapes or elements is deferred, as in autodiff/deferred.h.
 #include "autodiff/forward.h"
 
+#include <algorithm>
+
 #include "autodiff/deferred.h"
 #include "autodiff/tape.h"
 #include "ops/ops.h"
@@ -85,6 +87,14 @@ Tensors run_tangents(const Params& params, std::span<const Tensor> in) {
   return result;
 }
 
+// Computes the tangents, if the shapes are known now.
+bool expand(Call& call) {
+  if (call.params.has_tensor() || plan_of(call.params).op->rule_needs_values) return false;
+  if (std::ranges::any_of(call.in, [](const Tensor& t) { return t.size() < 0; })) return false;
+  for (Tensor& t : run_tangents(call.params, call.in)) call.out.push_back(std::move(t));
+  return true;
+}
+
 const Op& deferred_tangent_op = define_inner(Op{
     .name = "DeferredTangent",
     .arguments = {tensors("values", any_dtype)},
@@ -107,6 +117,7 @@ const Op& deferred_tangent_op = define_inner(Op{
     .keep = keep_everything,
     .stateful = true,
     .is_program = true,
+    .expand = expand,
     .rule_needs_values = true,
 });
 

@@ -68,6 +68,77 @@ def test_specialise_resolves_shapes():
     assert "float32[3,8] = Reshape(%0)" in text
 
 
+def of_unknown_batch(loss, columns=4):
+    """The IR of the gradient of `loss` for `[?, columns]`, once the batch is known."""
+    v = tf.Variable(normal(columns, 3))
+
+    def program(x):
+        with tf.GradientTape() as tape:
+            value = loss(x, v)
+        return tape.gradient(value, v)
+
+    function = tf.function(program, input_signature=[tf.TensorSpec([None, columns], tf.float32)])
+    x = normal(6, columns)
+    np.testing.assert_allclose(function(x), program(x), rtol=1e-4, atol=1e-5)
+    return function.experimental_get_compiler_ir(x)(stage="after-schedule")
+
+
+def gradient_penalty(x, v):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.softmax(x @ v) * tf.reduce_mean(x)
+    return tf.reduce_sum(tape.gradient(y, x) ** 2)
+
+
+def second_derivative(x, v):
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = tf.tanh(x @ v) / (1.0 + tf.reduce_sum(x * x, 1, keepdims=True))
+        dx = inner.gradient(y, x)
+    return tf.reduce_sum(outer.gradient(dx, x) ** 2)
+
+
+def squared_jacobian(x, v):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.nn.softmax(x @ v)
+    return tf.reduce_sum(tape.batch_jacobian(y, x) ** 2)
+
+
+def mapped(x, v):
+    def row(r):
+        with tf.GradientTape() as tape:
+            tape.watch(r)
+            y = tf.reduce_sum(tf.tanh(tf.linalg.matvec(v, r, transpose_a=True)) / tf.reduce_sum(r * r))
+        return tape.gradient(y, r)
+
+    return tf.reduce_sum(tf.vectorized_map(row, x) ** 2)
+
+
+def tangent(x, v):
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = tf.nn.softmax(x @ v) / tf.reduce_sum(x * x)
+    return tf.reduce_sum(accumulator.jvp(y) ** 2)
+
+
+@pytest.mark.parametrize("loss", [gradient_penalty, second_derivative, squared_jacobian, mapped, tangent])
+def test_specialise_resolves_derivatives_of_deferred_rules(loss):
+    text = of_unknown_batch(loss)
+    assert "MatMul" in text
+    for node in ("Deferred", "JacobianRows", "Batched"):
+        assert node not in text
+
+
+def test_the_gradient_of_a_product_of_matrices_waits_for_no_shapes():
+    function = tf.function(
+        lambda x, w: tf.gradients(tf.matmul(x, w), [x, w]),
+        input_signature=[tf.TensorSpec([None, 4], tf.float32), tf.TensorSpec([4, 3], tf.float32)],
+    )
+    assert "Deferred" not in function.experimental_get_compiler_ir()()
+
+
 def test_specialise_makes_computed_parameters_inputs():
     text = ir(lambda x, i: x[i], normal(3, 4), tf.constant(1), stage="specialise")
     assert "float32[4] = Row(%0, %" in text and "GetItem" not in text

@@ -244,6 +244,14 @@ void infer_matmul(Call& call) {
   call.returns(dtype, shape);
 }
 
+// Of two matrices, whose number of rows or columns may be unknown, nothing is broadcast: the rule needs products alone.
+bool multiplies_two_matrices(const RuleContext& c) {
+  const Shape a = c.shape(0), b = c.shape(1);
+  if (a.rank() != 2 || b.rank() != 2 || !c.has_dy(0)) return false;
+  const bool ta = transposes_a(c.params), tb = transposes_b(c.params);
+  return a[!ta] >= 0 && b[tb] >= 0 && c.dy().shape() == Shape{a[ta], b[!tb]};
+}
+
 const Op& matmul_op = []() -> const Op& {
   Op op{
       .name = "MatMul",
@@ -263,6 +271,7 @@ const Op& matmul_op = []() -> const Op& {
   op.keep = keep_input(0) | keep_input(1);
   op.keep_by_input = true;
   op.adds_in_place = true;
+  op.rule_needs_no_shapes = multiplies_two_matrices;
   op.batch = batch_matmul;
   op.row_rule = rows_of_matmul;
   op.non_finite = {"The product overflows: scale the weights or inputs down, or lower the learning rate."};
