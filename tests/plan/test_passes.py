@@ -217,6 +217,33 @@ def test_dead_nodes_products_with_ones_and_reads_after_assignments_go():
     assert "Cos(%0)" in text and "stores: v = %0" in text
 
 
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_squares_are_products_and_first_powers_aliases(dtype):
+    def program(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(x**2)
+        return y, tape.gradient(y, x), x**1 / 1.0
+
+    x = tf.cast(normal(5, 3), dtype)
+    text = ir(program, x, stage="cse-and-views")
+    assert "Pow" not in text and "RealDiv" not in text and text.count("Mul(") == 2
+    for planned, eager in zip(tf.function(program)(x), program(x)):
+        np.testing.assert_array_equal(planned, eager)
+
+
+def test_the_gradient_of_a_slice_that_takes_everything_is_the_cotangent():
+    def program(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x[tf.newaxis, :, :, tf.newaxis][0, :, :, 0]
+            loss = tf.reduce_sum(tf.sin(y))
+        return tape.gradient(loss, x)
+
+    assert "StridedSliceGrad" not in ir(program, normal(3, 4), stage="specialise")
+    assert "StridedSliceGrad" in ir(lambda x: tf.gradients(tf.sin(x[::-1]), x), normal(3, 4), stage="specialise")
+
+
 # ---- chain_fusion
 
 

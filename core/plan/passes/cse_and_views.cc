@@ -108,17 +108,32 @@ bool eliminate_view(PlanIR& ir, Node& n) {
   return true;
 }
 
-// x * 1, x / 1: an alias of x.
+// Whether all elements of a constant are this number.
+bool is_number(PlanIR& ir, ValueId v, double number) {
+  if (!ir.uniform(v)) return false;
+  const Tensor& t = ir.graph->values[v].tensor;
+  if (t.dtype() == DType::float32) return double(*t.data<float>()) == number;
+  return t.dtype() == DType::float64 && *t.data<double>() == number;
+}
+
+// x * 1, x / 1, x ** 1: an alias of x.
 bool eliminate_identity(PlanIR& ir, const Node& n) {
   for (size_t one = 0; one < 2; ++one) {
     if (!(n.op->planning.unit_operands >> one & 1)) continue;
-    const ValueId factor = n.inputs[one], other = n.inputs[1 - one];
-    if (ir.dtype(factor) != DType::float32 || !ir.uniform(factor)) continue;
-    if (*ir.graph->values[factor].tensor.data<float>() != 1.0f || ir.shape(other) != ir.shape(n.first_output)) continue;
+    const ValueId other = n.inputs[1 - one];
+    if (!is_number(ir, n.inputs[one], 1) || ir.shape(other) != ir.shape(n.first_output)) continue;
     ir.alias(n.first_output, other, 0);
     return true;
   }
   return false;
+}
+
+// x ** 2 is x * x, as in the kernel of powers: loops can be made of products.
+void reduce_power(PlanIR& ir, Node& n) {
+  static const Op *const power = find_op("Pow"), *const multiply = find_op("Mul");
+  if (n.op != power || !is_number(ir, n.inputs[1], 2)) return;
+  n.op = multiply;
+  n.inputs[1] = n.inputs[0];
 }
 
 // A node equal to one that was seen before: its results are aliases of that one's.
@@ -156,6 +171,7 @@ void cse_and_views(PlanIR& ir) {
     for (ValueId& v : n.inputs)
       if (ir.values[v].offset == 0 && ir.shape(v) == ir.shape(ir.root(v))) v = ir.root(v);
     read_before_broadcast(ir, n);
+    reduce_power(ir, n);
     if (n.op == &read_variable_op()) {
       VariableBody* variable = &variable_in(n.params);
       if (auto it = current.find(variable); it != current.end()) {
