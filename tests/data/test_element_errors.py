@@ -105,3 +105,8 @@ def test_cardinalities_that_cannot_be_padded():
 def test_datasets_to_be_mixed_are_alike():
     with pytest.raises(TypeError, match="must have compatible"):
         tf.data.Dataset.sample_from_datasets([tf.data.Dataset.range(2), tf.data.Dataset.from_tensors("a")])
+
+
+def test_what_chooses_must_be_a_dataset():
+    with pytest.raises(TypeError, match=r"`choice_dataset` should be a `tf.data.Dataset`"):
+        tf.data.Dataset.choose_from_datasets([tf.data.Dataset.range(3)], choice_dataset=None)

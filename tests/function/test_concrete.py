@@ -210,3 +210,19 @@ def test_threads_that_trace_at_once_get_one_graph():
         thread.join()
     assert len(found) == 4 and len({id(concrete) for concrete in found}) == 1
     assert f(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+
+
+def test_the_graph_knows_its_structures():
+    def swapped(pair, *, scale=2.0):
+        return {"first": pair[1] * scale, "rest": [pair[0], None]}
+
+    concrete = tf.function(swapped).get_concrete_function((tf.TensorSpec([None], name="a"), tf.TensorSpec([])))
+    outputs = concrete.graph.structured_outputs
+    assert outputs["first"] is concrete.outputs[0] and outputs["rest"][0] is concrete.outputs[1]
+    assert outputs["rest"][1] is None
+    assert concrete.graph.structured_input_signature == concrete.structured_input_signature
+    assert concrete.graph.structured_input_signature[0][0][0] == tf.TensorSpec([None], name="a")
+    v = tf.Variable(1.0)
+    twice = tf.function(lambda a, b: a + b).get_concrete_function(v, v).graph.structured_input_signature[0]
+    assert twice[0] == twice[1]
+    assert tf.__internal__.FuncGraph("sketch", structured_outputs=[1]).structured_outputs == [1]

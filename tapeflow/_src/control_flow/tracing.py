@@ -64,6 +64,20 @@ class FuncGraph(_core.Graph):
     seed: int | None = None
     trainable_variables = property(lambda self: tuple(v for v in self.variables if v.trainable))
 
+    # Set by the function that is made of the graph: they give its arguments and results in their structures.
+    describe_inputs: Callable[[], Any] | None = None
+    describe_outputs: Callable[[list[Any]], Any] | None = None
+
+    @property
+    def structured_input_signature(self) -> Any:
+        """The arguments of the function that the graph is of, with a specification for each tensor; or None."""
+        return None if self.describe_inputs is None else self.describe_inputs()
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The result of the function that the graph is of, with the graph's tensors in it; or None."""
+        return None if self.describe_outputs is None else self.describe_outputs(self.outputs)
+
     @property
     def variables(self) -> tuple[Any, ...]:
         """The variables that the graph uses; the state of random operations is none of them."""

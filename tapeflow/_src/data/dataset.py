@@ -403,6 +403,11 @@ class Dataset(Transformations, CompositeTensor):
         """
         if not datasets:
             raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        if not isinstance(choice_dataset, Dataset):
+            raise TypeError(
+                "Invalid `choice_dataset`. "
+                f"`choice_dataset` should be a `tf.data.Dataset` but is {type(choice_dataset)}."
+            )
         spec = choice_dataset.element_spec
         if not isinstance(spec, TensorSpec) or spec.dtype is not int64 or spec.shape.rank != 0:
             raise TypeError(

@@ -177,8 +177,9 @@ def fixed_records(filenames: Any, length: Any, header: Any, footer: Any, compres
         body = len(data) - before - after
         if body < 0 or body % size:
             raise InvalidArgumentError.of(
-                f"Excess bytes: the file has {len(data)} bytes, a header of {before}, a footer of {after}, and records "
-                f"of {size} bytes.",
+                f"Excluding the header ({before} bytes) and footer ({after} bytes), input file "
+                f'"{getattr(file, "name", "")}" has body length {body} bytes, which is not an exact multiple of the '
+                f"record length ({size} bytes).",
             )
         for start in range(before, before + body, size):
             yield data[start : start + size]

@@ -36,6 +36,8 @@ class ConcreteFunction(_core.FunctionBase):
         self.graph, self.signature = graph, call
         self.name = f"__inference_{graph.name}_{next(_numbers)}".encode()
         self._structure, self._leaves, self._parameters = structure, leaves, signature
+        graph.describe_inputs = functools.partial(_described_inputs, call, signature)
+        graph.describe_outputs = functools.partial(_structured, structure, leaves)
         self._call_cache = _core.CallCache()
         self._share(self._call_cache, _core.CallCounter())
 
@@ -185,9 +187,7 @@ class ConcreteFunction(_core.FunctionBase):
     output_shapes = property(lambda self: self._structured([t.shape for t in self.graph.outputs], TensorShape(None)))
 
     def _structured(self, values: list[Any], for_none: Any = None) -> Any:
-        found = iter(values)
-        leaves = [next(found) if leaf is True else for_none for leaf in self._leaves]
-        return nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
+        return _structured(self._structure, self._leaves, values, for_none)
 
     positional_limit: int | None = None  # so many tensors may be given without names, if it is a saved function
     output_specs: Any = None  # of the result of a saved function, as the file names them
@@ -205,16 +205,7 @@ class ConcreteFunction(_core.FunctionBase):
     @property
     def structured_input_signature(self) -> tuple[Any, Any]:
         """The arguments with a `tf.TensorSpec` for each tensor."""
-        names = self._parameters.argument_names(self.signature.args, self.signature.kwargs)
-        numbers: dict[int, int] = {}
-
-        def specified(leaf: Any) -> Any:
-            if not isinstance(leaf, _core.Variable):
-                return leaf
-            return VariableSpec(leaf.shape, leaf.dtype, leaf.trainable, numbers.setdefault(id(leaf), len(numbers)))
-
-        args, kwargs = self.signature.described(names)
-        return tuple(nest.map_structure(specified, args)), nest.map_structure(specified, kwargs)
+        return _described_inputs(self.signature, self._parameters)
 
     @property
     def function_type(self) -> FunctionType:
@@ -271,6 +262,27 @@ class ConcreteFunction(_core.FunctionBase):
 
     def __str__(self) -> str:
         return f"ConcreteFunction {self.pretty_printed_signature()}"
+
+
+def _structured(structure: Any, leaves: list[Any], values: list[Any], for_none: Any = None) -> Any:
+    """The values in the structure of a result, of which `leaves` says which parts are tensors."""
+    found = iter(values)
+    filled = [next(found) if leaf is True else for_none for leaf in leaves]
+    return nest.pack_sequence_as(structure, filled, expand_composites=True)
+
+
+def _described_inputs(call: CallSignature, parameters: Signature) -> tuple[Any, Any]:
+    """The arguments of a trace with a specification for each tensor and variable."""
+    names = parameters.argument_names(call.args, call.kwargs)
+    numbers: dict[int, int] = {}
+
+    def specified(leaf: Any) -> Any:
+        if not isinstance(leaf, _core.Variable):
+            return leaf
+        return VariableSpec(leaf.shape, leaf.dtype, leaf.trainable, numbers.setdefault(id(leaf), len(numbers)))
+
+    args, kwargs = call.described(names)
+    return tuple(nest.map_structure(specified, args)), nest.map_structure(specified, kwargs)
 
 
 def _as_tensor(value: Any, spec: TensorSpec) -> Any:

@@ -41,7 +41,8 @@ class FuncGraph(tracing.FuncGraph, metaclass=_AnyFunctionGraph):
     ) -> None:
         super().__init__(_core.current_graph())
         self.name = name
-        self.structured_input_signature, self.structured_outputs = structured_input_signature, structured_outputs
+        self.describe_inputs = lambda: structured_input_signature
+        self.describe_outputs = lambda outputs: structured_outputs
 
     @contextmanager
     def as_default(self) -> Iterator[FuncGraph]:
