@@ -128,3 +128,18 @@ def test_a_sharded_saver_has_other_names(tmp_path):
         session.run(v.initializer)
         saver = tf.compat.v1.train.Saver(sharded=True)
         saver.restore(session, saver.save(session, str(tmp_path / "checkpoint")))
+
+
+def test_a_subclass_of_checkpoint_need_not_call_init(tmp_path):
+    class Kept(tf.train.Checkpoint):
+        def __init__(self, value):
+            self.numbers = [1.0]
+            self.numbers.append(tf.Variable(value))
+            self.named = {"a": tf.Variable(value)}
+
+    path = Kept(2.0).save(str(tmp_path / "kept"))
+    other = Kept(0.0)
+    other.restore(path).assert_consumed()
+    assert other.numbers[1].numpy() == 2.0 and other.named["a"].numpy() == 2.0
+    tf.saved_model.save(other, str(tmp_path / "model"))
+    assert tf.saved_model.load(str(tmp_path / "model")).named["a"].numpy() == 2.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapeflow._src.compat.saved_model.call_specs import signature_inputs, signature_outputs
 from tapeflow._src.compat.saved_model.constants import DEFAULT_SIGNATURE, PUBLIC
-from tapeflow._src.compat.saved_model.loading import Loader, SignatureMap
+from tapeflow._src.compat.saved_model.loading import LoadedObject, Loader, SignatureMap
 from tapeflow._src.compat.saved_model.meta_graphs import contains_model, read_meta_graph
 from tapeflow._src.compat.saved_model.objects import ObjectList
 from tapeflow._src.compat.saved_model.options import LoadOptions, SaveOptions, traces_of
@@ -148,7 +148,13 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
         )
     meta_graph = read_meta_graph(folder, tags)
     kind = Loader if meta_graph.object_graph_def.nodes else V1Loader
-    return kind(meta_graph, folder, options or LoadOptions()).load()
+    root = kind(meta_graph, folder, options or LoadOptions()).load()
+    if isinstance(root, LoadedObject):  # the releases that wrote the file
+        info = meta_graph.meta_info_def
+        root.__dict__.update(
+            tensorflow_version=info.tensorflow_version, tensorflow_git_version=info.tensorflow_git_version
+        )
+    return root
 
 
 @public(

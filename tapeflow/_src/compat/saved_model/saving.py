@@ -42,9 +42,9 @@ from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec, TypeSpec, type_spec_from_value
+from tapeflow._src.types.version import GIT_VERSION, VERSION
 
 _PRODUCER, _MIN_CONSUMER = 2345, 12  # of graphs like those of TensorFlow 2.21
-_TENSORFLOW = "2.21.0"
 _RESOURCE = as_dtype("resource")
 
 
@@ -186,9 +186,12 @@ class SavedModelWriter:
             return self._objects.add(thing)
         number = self._objects.number_of(thing)
         if number is None:
-            raise ValueError(
-                f"saved_model.save: Tried to export a function which references an 'untracked' resource. {user} uses "
-                f"{getattr(thing, 'name', thing)!r}, but no attribute of the object leads to it"
+            name = getattr(thing, "name", None) or type(thing).__name__
+            raise AssertionError(
+                "saved_model.save: Tried to export a function which references an 'untracked' resource. TensorFlow "
+                "objects (e.g. tf.Variable) captured by functions must be 'tracked' by assigning them to an attribute "
+                f"of a tracked object or assigned to an attribute of the main object directly. Function {user}; "
+                f"Trackable referencing this tensor = {name!r}"
             )
         return number
 
@@ -406,7 +409,8 @@ class SavedModelWriter:
             objects.append(node)
         info = self._meta.meta_info_def
         info.tags.extend(dict.fromkeys(["serve", *(self._options.extra_tags or ())]))
-        info.tensorflow_version, info.stripped_default_attrs = _TENSORFLOW, False
+        info.tensorflow_version, info.stripped_default_attrs = VERSION, False
+        info.tensorflow_git_version = GIT_VERSION
         graph = self._meta.graph_def
         graph.node.extend(self._top.nodes)
         graph.library.CopyFrom(self._functions.library)

@@ -114,7 +114,6 @@ class Checkpoint(Trackable):
 
     def __init__(self, root: Any = None, **kwargs: Any) -> None:
         self.__dict__.update(_children={}, _given_root=root, _save_counter=None, _restoration=None)
-        self.__dict__["_count_operation"] = None
         root = self._root
         if root is not None and not is_trackable(root):
             raise ValueError(
@@ -136,11 +135,12 @@ class Checkpoint(Trackable):
                 )
             setattr(self, name, value)
 
+    # A subclass need not call `__init__`.
     _children: dict[str, Any]
-    _restoration: Any
-    _given_root: Any
-    _save_counter: Any
-    _count_operation: Any  # in a graph
+    _restoration: Any = None
+    _given_root: Any = None
+    _save_counter: Any = None
+    _count_operation: Any = None  # in a graph
 
     @property
     def _root(self) -> Any:
@@ -152,7 +152,7 @@ class Checkpoint(Trackable):
         if type(value) in (list, dict):  # so that what is added later takes its value from a checkpoint restored before
             value = find_public("__internal__.tracking.wrap")(value)
         self.__dict__[name] = value
-        self._children[name] = value
+        self.__dict__.setdefault("_children", {})[name] = value
         if self._restoration is not None:
             self._restoration.attribute_set(self, name, value)
 
@@ -160,7 +160,7 @@ class Checkpoint(Trackable):
         below = {} if self._root is None else children_of(self._root)
         return {
             **below,
-            **self._children,
+            **self.__dict__.get("_children", {}),
             **({} if self._save_counter is None else {"save_counter": self._save_counter}),
         }
 
