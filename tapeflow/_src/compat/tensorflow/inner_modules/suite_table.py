@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,10 +12,10 @@ import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.compat.tensorflow.inner_modules import whole_files
+from tapeflow._src.compat.tensorflow.inner_modules.autograph_operators import staged_builtin
 from tapeflow._src.compat.tensorflow.inner_modules.ops.linear_operators import assert_is_batch_matrix
 from tapeflow._src.compat.tensorflow.inner_modules.variable_values import convert_variables_to_tensors
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations, training
-from tapeflow._src.function.autograph.builtins import call_builtin
 from tapeflow._src.namespace import find_public
 from tapeflow._src.numpy import conversion_modes, weak_types
 from tapeflow._src.numpy.behavior import take_numpy_behavior
@@ -53,16 +52,6 @@ class _GraphTape:
 @contextmanager
 def _graph_tape() -> Iterator[_GraphTape]:
     yield _GraphTape()
-
-
-def _staged_builtin(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A builtin of Python that also takes tensors, as functions that AutoGraph converts call it."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return call_builtin(function, args, kwargs)
-
-    call.__name__ = call.__qualname__ = f"{function.__name__}_"
-    return call
 
 
 def rank_internal(input: Any, name: str | None = None, optimize: bool = True) -> Any:
@@ -204,9 +193,7 @@ _BUILTINS = ["abs", "all", "any", "enumerate", "float", "int", "len", "max", "mi
 _ALGORITHMS = find_public("random.Algorithm")
 
 names_by_path: dict[str, dict[str, Any]] = {
-    "python.autograph.operators.py_builtins": {
-        f"{name}_": _staged_builtin(getattr(builtins, name)) for name in _BUILTINS
-    },
+    "python.autograph.operators.py_builtins": {f"{name}_": staged_builtin(name) for name in _BUILTINS},
     "python.framework.combinations": {
         "EagerGraphCombination": test_combinations.EagerGraphCombination,
         "TFVersionCombination": test_combinations.TFVersionCombination,

@@ -16,6 +16,7 @@ from tapeflow._src.compat.raw_ops.variable_handles import ANONYMOUS
 from tapeflow._src.compat.tensorflow import execution_modes
 from tapeflow._src.compat.tensorflow.class_names import name_by_class, take_class_names
 from tapeflow._src.compat.tensorflow.inner_modules import (
+    autograph_operators,
     checkpoint_names,
     dataset_stages,
     datasets,
@@ -326,6 +327,7 @@ for _path, _names in (
     *names_by_path.items(),
     *framework_functions.names_by_path.items(),
     *suite_table.names_by_path.items(),
+    *autograph_operators.names_by_path.items(),
     *checkpoint_names.names_by_path.items(),
     *saved_model_loader.names_by_path.items(),
     *dataset_stages.names_by_path.items(),
