@@ -90,3 +90,22 @@ def test_variables_of_open_shape_are_loaded_with_it(tmp_path):
     loaded = cycle(maker, tmp_path)
     loaded.v.assign([5])
     assert loaded.v.shape.as_list() == [None] and loaded.v.numpy().tolist() == [5]
+
+
+def test_a_function_keeps_its_input_signature(tmp_path):
+    module = tf.Module()
+    module.f = tf.function(lambda x: 2.0 * x, input_signature=[tf.TensorSpec([None, 3], name="x")])
+    module.g = tf.function(lambda x: 3.0 * x)
+    module.g(tf.constant(1.0))
+    tf.saved_model.save(module, tmp_path / "first")
+    loaded = tf.saved_model.load(tmp_path / "first")
+    tf.saved_model.save(loaded, tmp_path / "second")
+    for model in (loaded, tf.saved_model.load(tmp_path / "second")):
+        assert [spec.shape.as_list() for spec in model.f.input_signature] == [[None, 3]]
+        assert model.g.input_signature is None
+        with pytest.raises(TypeError, match="Binding inputs to tf.function failed"):
+            model.f(tf.ones([2, 7]))
+        with pytest.raises(ValueError, match="Could not find matching concrete function"):
+            model.g(tf.ones([2]))
+        assert list(model.signatures) == ["serving_default"]
+        assert model.f._list_all_concrete_functions() == model.f.concrete_functions

@@ -13,7 +13,7 @@ from tapeflow._src import _core
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
-from tapeflow._src.function.signature import CallSignature
+from tapeflow._src.function.signature import CallSignature, spec_text
 from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.function.trace import running_at_once
 from tapeflow._src.io.protos.tensor_messages import shape_of
@@ -172,7 +172,9 @@ def _fitting(spec: Any, value: Any, converts: bool) -> list[Any] | None:
 class RestoredFunction(Function):
     """A function of a SavedModel: calls run the saved graph that takes such arguments; others are refused."""
 
-    def __init__(self, name: str, traces: list[RestoredTrace], parameters: inspect.Signature | None) -> None:
+    def __init__(
+        self, name: str, traces: list[RestoredTrace], parameters: inspect.Signature | None, input_signature: Any = None
+    ) -> None:
         self._saved = traces
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -182,8 +184,12 @@ class RestoredFunction(Function):
         run.__name__ = run.__qualname__ = name
         if parameters is not None:
             run.__signature__ = parameters  # type: ignore[attr-defined]
+        # A signature does not cast the arguments: `_match` finds the graph that takes them.
+        self._specified = tuple(input_signature) if input_signature is not None and len(traces) == 1 else None
         super().__init__(run, name, None, False)
         self._trace_by_key: dict[Any, RestoredTrace] = {}
+
+    input_signature = property(lambda self: self._specified)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -215,6 +221,12 @@ class RestoredFunction(Function):
         if not self._saved:
             raise ValueError("Found zero restored functions for caller function.")
         options = [f"Option {i}:\n  {_arguments_text(t.args, t.kwargs)}" for i, t in enumerate(self._saved, 1)]
+        if self._specified is not None:
+            raise TypeError(
+                f"Binding inputs to tf.function failed due to `Can not cast {spec_text(call.args)} to "
+                f"{spec_text(self._specified)}`. Received args: {call.args} and kwargs: {call.kwargs} for signature: "
+                f"{self._signature}."
+            )
         raise ValueError(
             "Could not find matching concrete function to call loaded from the SavedModel. Got:\n"
             f"  {_arguments_text(call.args, call.kwargs)}\n\n Expected these arguments to match one of the following "
@@ -226,6 +238,11 @@ class RestoredFunction(Function):
         if not args and not kwargs and len(self._saved) == 1:
             return self._saved[0].concrete
         return self._match(self._signature.bind(args, kwargs))[0].concrete
+
+    def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
+        return self.concrete_functions
+
+    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function has been traced: never."""

@@ -21,6 +21,7 @@ from tapeflow._src.compat.saved_model.functions import (
 from tapeflow._src.compat.saved_model.options import LoadOptions
 from tapeflow._src.compat.saved_model.revived_types import revive
 from tapeflow._src.function.concrete import ConcreteFunction
+from tapeflow._src.function.spec_messages import decode
 from tapeflow._src.function.trace import init_scope, running_at_once
 from tapeflow._src.io.protos.tensor_messages import shape_of, tensor_of
 from tapeflow._src.namespace import public
@@ -371,7 +372,9 @@ class Loader:
     def _make_function(self, number: int, node: Any) -> RestoredFunction:
         traces = [self._trace(name) for name in node.function.concrete_functions]
         parents = (c.local_name for other in self._nodes for c in other.children if c.node_id == number)
-        return RestoredFunction(next(parents, "function"), traces, parameters_of(node.function.function_spec))
+        spec = node.function.function_spec
+        name, specified = next(parents, "function"), decode(spec.input_signature)
+        return RestoredFunction(name, traces, parameters_of(spec), specified)
 
     def _make_bare_concrete_function(self, number: int, node: Any) -> Any:
         trace = self._trace(node.bare_concrete_function.concrete_function_name)
