@@ -9,7 +9,7 @@ import pytest
 
 import tapeflow as tf
 from tapeflow._src.io import atomic_folders
-from tapeflow._src.io.atomic_folders import replaced_folder
+from tapeflow._src.io.atomic_folders import read_whole, replaced_folder
 
 
 def filled(folder: Path, **content: str) -> Path:
@@ -105,3 +105,36 @@ assert seen == {11.0, 22.0}, seen
 def test_a_kill_at_any_step_leaves_the_old_model_or_the_new_one(tmp_path):
     run = subprocess.run([sys.executable, "-c", KILLS, str(tmp_path / "model")], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_a_folder_that_is_replaced_while_it_is_read_is_read_again(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name in "ab":
+        (folder / name).write_text("0")
+    rounds = []
+
+    def read():
+        first = (folder / "a").read_text()
+        if len(rounds) < 2:
+            rounds.append(first)
+            with replaced_folder(str(folder), "") as made:
+                for name in "ab" if len(rounds) == 1 else "abc":
+                    Path(made, name).write_text(str(len(rounds)))
+        return first + (folder / "b").read_text() + (folder / "c").read_text()
+
+    assert read_whole(str(folder), read) == "222"
+    assert rounds == ["0", "1"]
+
+
+def test_an_error_of_a_folder_that_stays_is_raised_at_once(tmp_path):
+    calls = []
+
+    def read():
+        calls.append(1)
+        return (tmp_path / "missing").read_text()
+
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(FileNotFoundError):
+            read_whole(str(folder), read)
+    assert len(calls) == 2

@@ -8,8 +8,13 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from tapeflow._src.types.errors import OpError
+
+Result = TypeVar("Result")
 
 _HERE = -100  # AT_FDCWD: paths are relative to the working folder
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
@@ -34,6 +39,32 @@ def replaced_folder(folder: str, outdated: str) -> Iterator[str]:
         _exchange(made, target)
     finally:
         shutil.rmtree(made, ignore_errors=True)  # the new one after an error, else the old one
+
+
+def read_whole(folder: str, read: Callable[[], Result]) -> Result:
+    """What `read` gives, all of it of one state of a folder that another process may replace meanwhile."""
+    for _ in range(_TRIES):
+        before = _identity(folder)
+        try:
+            found = read()
+        except (OSError, OpError, LookupError, TypeError, ValueError):
+            if _identity(folder) == before:
+                raise
+        else:
+            if _identity(folder) == before:
+                return found
+    return read()
+
+
+_TRIES = 5
+
+
+def _identity(folder: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns  # numbers of folders are used again
 
 
 def _beside(target: str) -> str | None:

@@ -3,6 +3,7 @@
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.compat.saved_model import saved_model
 
 
 def cycle(model, folder, times=2, **kwargs):
@@ -103,9 +104,27 @@ def test_a_function_keeps_its_input_signature(tmp_path):
     for model in (loaded, tf.saved_model.load(tmp_path / "second")):
         assert [spec.shape.as_list() for spec in model.f.input_signature] == [[None, 3]]
         assert model.g.input_signature is None
-        with pytest.raises(TypeError, match="Binding inputs to tf.function failed"):
+        with pytest.raises(TypeError, match="Binding inputs"):
             model.f(tf.ones([2, 7]))
         with pytest.raises(ValueError, match="Could not find matching concrete function"):
             model.g(tf.ones([2]))
         assert list(model.signatures) == ["serving_default"]
         assert model.f._list_all_concrete_functions() == model.f.concrete_functions
+
+
+def test_a_model_that_is_written_anew_while_it_is_read(tmp_path, monkeypatch):
+    """What is read is one of the two, whole: the graph and the values are in several files."""
+
+    def write(names):
+        tf.saved_model.save(holding(**{name: tf.Variable(value) for name, value in names.items()}), str(tmp_path))
+
+    def replaced_after_the_graph(folder, tags):
+        monkeypatch.undo()
+        found = saved_model.read_meta_graph(folder, tags)
+        write({"b": [3.0], "c": [4.0]})
+        return found
+
+    write({"a": [1.0], "b": [2.0]})
+    monkeypatch.setattr(saved_model, "read_meta_graph", replaced_after_the_graph)
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert [loaded.b.numpy(), loaded.c.numpy()] == [[3.0], [4.0]] and not hasattr(loaded, "a")

@@ -17,6 +17,7 @@ from tapeflow._src.compat.saved_model.v1_models import V1Loader
 from tapeflow._src.distribute.context import exporting, updating
 from tapeflow._src.function.concrete import ConcreteFunction
 from tapeflow._src.function.function import Function
+from tapeflow._src.io.atomic_folders import read_whole
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import is_trackable
 
@@ -146,9 +147,13 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
             f"saved_model.load: {folder} was written by Tapeflow 0.1 as a pickle, which may run any code and is not "
             "read. Load it with Tapeflow 0.1, write its variables with tf.train.Checkpoint, and save the model anew"
         )
+    return read_whole(folder, lambda: _load(folder, tags, options or LoadOptions()))
+
+
+def _load(folder: str, tags: Any, options: LoadOptions) -> Any:
     meta_graph = read_meta_graph(folder, tags)
     kind = Loader if meta_graph.object_graph_def.nodes else V1Loader
-    root = kind(meta_graph, folder, options or LoadOptions()).load()
+    root = kind(meta_graph, folder, options).load()
     if isinstance(root, LoadedObject):  # the releases that wrote the file
         info = meta_graph.meta_info_def
         root.__dict__.update(
