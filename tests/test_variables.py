@@ -321,3 +321,10 @@ def test_arguments_of_tensorflow_1_mean_nothing(argument):
     assert tf.Variable([2.0], **argument).numpy().tolist() == [2.0]
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         tf.Variable([2.0], use_resources=True)
+
+
+def test_the_name_of_the_handle_can_be_set():
+    """Keras 2 does so when it reads a model from a folder."""
+    variable = tf.Variable(1.0, name="first")
+    variable._handle_name = "second:0"
+    assert variable.name == variable._handle_name == "second:0"

@@ -254,7 +254,15 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     handle = property(lambda self: self, doc="What identifies the variable to a tape: the variable itself.")
 
     _handle = property(lambda self: self.handle)
-    _handle_name = property(lambda self: self.name)
+
+    @property
+    def _handle_name(self) -> str:
+        """The name; Keras 2 gives a variable that it reads back the name in the file."""
+        return str(self.name)
+
+    @_handle_name.setter
+    def _handle_name(self, name: str) -> None:
+        self._name = name.removesuffix(":0")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class with `__getattr__` may stand for another variable: what TensorFlow's base lacks is that one's."""
