@@ -125,3 +125,61 @@ def test_sparse_inputs_and_tables_of_a_graph(tmp_path):
         value = v1.SparseTensorValue([[0, 1]], [3.0], [2, 3])
         y = session.run(signature.outputs["y"].name, {x: value})
         np.testing.assert_array_equal(y, [[3.0, 3.0], [0.0, 0.0]])
+
+
+def test_a_model_as_the_server_of_tensorflow_shows_it(tmp_path):
+    """Examples of unknown rank, a variable that the checkpoint lacks, and a signature with a wrong dtype."""
+    info = v1.saved_model.build_tensor_info
+    with tf.Graph().as_default(), v1.Session() as session:
+        examples = v1.placeholder(tf.string, name="tf_example")
+        defaults = [tf.constant([], tf.float32)]
+        *_, (x,) = tf.raw_ops.ParseExample(
+            serialized=examples, names=[], sparse_keys=[], dense_keys=["x"], dense_defaults=defaults, sparse_types=[],
+            dense_shapes=[[1]],
+        )  # fmt: skip
+        half = v1.get_variable("half", initializer=np.float32(0.5))
+        path = v1.Variable("before", name="filename_tensor", trainable=False)
+        y = tf.add(x * half, 2.0, name="y")
+        session.run(v1.global_variables_initializer())
+        wrong = info(examples)
+        wrong.dtype = tf.float32.as_datatype_enum
+        signatures = {
+            "serving_default": v1.saved_model.build_signature_def({"inputs": wrong}, {"y": info(y)}, "predict"),
+            "path": v1.saved_model.build_signature_def({}, {"path": info(path.read_value())}, "predict"),
+        }
+        builder = v1.saved_model.Builder(tmp_path / "model")
+        builder.add_meta_graph_and_variables(
+            session, ["serve"], signatures, main_op=v1.assign(path, "after").op, saver=v1.train.Saver([half])
+        )
+        builder.save()
+    model = tf.saved_model.load(tmp_path / "model")
+    feature = {"x": tf.train.Feature(float_list=tf.train.FloatList(value=[3.0]))}
+    data = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+    serve = model.signatures["serving_default"]
+    assert serve.structured_input_signature[1]["inputs"].dtype == tf.string
+    np.testing.assert_array_equal(serve(tf.constant([data, data]))["y"], [[3.5], [3.5]])
+    assert sorted(v.name for v in model.variables) == ["filename_tensor:0", "half:0"]
+    assert model.signatures["path"]()["path"].numpy() == b"after"
+
+
+def test_examples_of_unknown_rank():
+    features = {"n": [1, 2], "x": [3.0]}
+    made = tf.train.Example()
+    made.features.feature["n"].int64_list.value.extend(features["n"])
+    made.features.feature["x"].float_list.value.extend(features["x"])
+    data = made.SerializeToString()
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.string)])
+    def parse(serialized):
+        (indices,), (values,), _, (dense,), *_ = tf.raw_ops.ParseExampleV2(
+            serialized=serialized, names=[], sparse_keys=["n"], dense_keys=["x"], ragged_keys=[], num_sparse=1,
+            dense_defaults=[tf.constant([], tf.float32)], sparse_types=[tf.int64], ragged_value_types=[],
+            ragged_split_types=[], dense_shapes=[[]],
+        )  # fmt: skip
+        assert dense.shape.rank is None
+        return indices, values, dense
+
+    for serialized, place in ((data, [[0], [1]]), ([data], [[0, 0], [0, 1]])):
+        indices, n, x = parse(tf.constant(serialized))
+        assert indices.numpy().tolist() == place and n.numpy().tolist() == [1, 2]
+        assert x.numpy().tolist() == (3.0 if serialized is data else [3.0])

@@ -70,7 +70,7 @@ def _splits(parts: list[Any]) -> Any:
 
 def _parse(serialized: Any, features: _Features) -> list[Any]:
     tensor = convert_to_tensor(serialized, "string")
-    batch = tensor.shape.as_list()
+    batch = None if tensor.shape.rank is None else tensor.shape.as_list()
 
     def run(tensor: Any) -> list[Any]:
         found = []

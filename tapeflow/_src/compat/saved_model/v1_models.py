@@ -44,10 +44,10 @@ def _bundle(folder: str) -> Bundle | None:
     return Bundle(prefix) if os.path.exists(f"{prefix}.index") else None
 
 
-def _trainable(meta_graph: Any) -> set[str]:
-    """The names of the variables that are trained."""
+def _names_of_variables(meta_graph: Any, collection: str) -> set[str]:
+    """The names of the variables in a collection."""
     found = meta_graph.collection_def
-    saved = found["trainable_variables"].bytes_list.value if "trainable_variables" in found else ()
+    saved = found[collection].bytes_list.value if collection in found else ()
     return {messages.VariableDef.FromString(data).variable_name.removesuffix(":0") for data in saved}
 
 
@@ -176,7 +176,7 @@ class V1Loader:
 
     def load(self) -> Any:
         """An object with signatures, variables, and `prune`, which makes functions of other tensors."""
-        bundle, trained = _bundle(self._folder), _trainable(self._meta)
+        bundle, trained = _bundle(self._folder), _names_of_variables(self._meta, "trainable_variables")
         root = LoadedObject()
         root.variables = []
         with running_at_once():
@@ -189,6 +189,7 @@ class V1Loader:
                     made = Variable(value, trainable=trainable, name=node.name, dtype=kind)
                 self._resources[node.name] = made
                 root.variables.append(made)
+            root.variables += self._declare_others(trained)
             for entry in self._meta.asset_file_def:
                 name = entry.tensor_info.name.partition(":")[0]
                 self._assets[name] = convert_to_tensor(asset_path(self._folder, entry.filename))
@@ -203,6 +204,18 @@ class V1Loader:
         root.signatures = SignatureMap(signatures)
         root.__dict__["prune"] = self._prune
         return root
+
+    def _declare_others(self, trained: set[str]) -> list[Variable]:
+        """Makes the variables without values in the checkpoint; gives those that are global."""
+        known = _names_of_variables(self._meta, "variables")
+        found: list[Variable] = []
+        for node in self._meta.graph_def.node:
+            if node.op in _VARIABLES and node.name not in self._resources:
+                shape, dtype = python_value(node.attr["shape"]), as_dtype(node.attr["dtype"].type).base_dtype
+                made = DeclaredVariable(dtype, shape, node.name, node.name in trained)
+                self._resources[node.name] = made
+                found += [made] if node.name in known else []
+        return found
 
     def _program(self, inputs: list[str], outputs: list[str], targets: list[str]) -> Program:
         nodes = self._meta.graph_def.node
@@ -234,10 +247,16 @@ class V1Loader:
             return {name: _packed(info, [next(found) for _ in _parts(name, info)]) for name, info in results.items()}
 
         specs = {
-            name: TensorSpec(shape_of(info.tensor_shape), as_dtype(info.dtype), name)
+            name: TensorSpec(shape_of(info.tensor_shape), self._dtype_of(node_by_name[name], info), name)
             for name, info in sorted(info_by_name.items())
         }
         return Function(run, key, autograph=False).get_concrete_function(**specs)
+
+    def _dtype_of(self, name: str, info: Any) -> Any:
+        """The dtype of a placeholder: that of the graph, which a signature may get wrong."""
+        node = next((node for node in self._meta.graph_def.node if node.name == name), None)
+        is_input = node is not None and node.op.startswith("Placeholder") and "dtype" in node.attr
+        return as_dtype(node.attr["dtype"].type if node is not None and is_input else info.dtype)
 
     def _initialize(self) -> None:
         """Fills tables, as the graph's own initialisation does."""
@@ -296,7 +315,7 @@ def load_into_session(
         nodes = [(node, stored) for node, stored in _variable_nodes(meta_graph, bundle) if node.name in known]
         names = [f"{node.name}:0" for node, _ in nodes]
         made = import_graph_def(definition, used, names, name=import_scope or "")
-        trained = _trainable(meta_graph)
+        trained = _names_of_variables(meta_graph, "trainable_variables")
         for variable, (node, stored) in zip(made or [], nodes):
             collections = ["variables", *(["trainable_variables"] if node.name in trained else [])]
             sess.graph.add_to_collections(collections, variable)

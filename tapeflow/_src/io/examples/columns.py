@@ -317,9 +317,14 @@ class Sequences:
         return [convert_to_tensor(s.astype(kind)) for s in splits]
 
 
-def feature_specs(feature: Any, batch: list[Any]) -> list[tuple[Any, Any]]:
-    """The dtypes and shapes of what `Examples.feature` gives."""
+def feature_specs(feature: Any, batch: list[Any] | None) -> list[tuple[Any, Any]]:
+    """The dtypes and shapes of what `Examples.feature` gives; `batch` is None where the rank is unknown."""
     dtype = as_dtype(feature.dtype)
+    if batch is None and isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
+        return [(dtype, None)]
+    if batch is None and not isinstance(feature, RaggedFeature):
+        return [("int64", [None, None]), (dtype, [None]), ("int64", [None])]
+    batch = [None] if batch is None else batch  # one that is ragged has row splits: of several examples
     if isinstance(feature, FixedLenFeature):
         return [(dtype, [*batch, *as_shape(feature.shape).as_list()])]
     if isinstance(feature, FixedLenSequenceFeature):
