@@ -1,4 +1,4 @@
-"""tools/check_site: dead links, errors in the browser, pages that are too wide and a search that finds nothing."""
+"""tools/check_site: dead links, errors in the browser, pages that are too wide, lost sidebars, a vain search."""
 
 import shutil
 
@@ -32,9 +32,16 @@ def test_a_browser_finds_errors_and_wide_pages(tmp_path, monkeypatch):
     monkeypatch.setattr(check_site, "PATIENCE", 10)
     write(tmp_path, "good.html", "<p>short</p>")
     write(tmp_path, "wide.html", '<div style="width:900px">long</div>')
+    write(
+        tmp_path,
+        "aside.html",
+        "<style>@media (min-width:1000px) {.bd-sidebar-secondary {position:fixed; left:1200px}}</style>"
+        '<div class="bd-sidebar-secondary"><a href="good.html">a_name_that_is_too_long_for_the_place</a></div>',
+    )
     write(tmp_path, "wrong.html", "<script>missing()</script>")
     write(tmp_path, "search.html", '<div id="search-results"><a href="good.html">tape</a></div>')
-    wide, script, search = check_site.browser_findings(tmp_path, "chromium")
+    aside, wide, script, search = check_site.browser_findings(tmp_path, "chromium")
+    assert aside == "aside.html: the sidebar cuts 1 links off, first a_name_that_is_too_long_for_the_place"
     assert script == "wrong.html: Uncaught ReferenceError: missing is not defined"
     assert wide.startswith("wide.html: is 9") and wide.endswith("at 390")
     assert search == "search: none does not lead to nowhere (1 hits)"

@@ -1,9 +1,10 @@
-"""Checks the built site: every link has its target, and each page works in a browser at the width of a phone.
+"""Checks the built site: every link has its target, and each page works in a browser, on a phone and on a desktop.
 
 python -m tools.check_site build/docs
 
-Headless Chromium opens the pages in a frame. A page must not report an error and must not be wider than the frame; the
-search must find what it is asked for. Without Chromium only the links are checked.
+Headless Chromium opens the pages in a frame. A page must not report an error and must not be wider than the frame, and
+no link of its sidebars may leave it; the search must find what it is asked for. Without Chromium only the links
+are tried.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-PHONE = 390  # CSS pixels
+PHONE, DESKTOP = 390, 1280  # CSS pixels
 SEARCHES = {
     "GradientTape": "api/",
     "fusion": "performance",
@@ -42,18 +43,25 @@ addEventListener("unhandledrejection", (e) => siteErrors.push("" + e.reason));
 console.error = (...words) => siteErrors.push(words.join(" "));
 </script>"""
 
-DRIVER = """<!doctype html><iframe style="width:%dpx;height:800px;border:0"></iframe><script>
-const pages = %s, searches = %s, patience = %d, frame = document.querySelector("iframe"), found = [];
+DRIVER = """<!doctype html><iframe style="height:800px;border:0"></iframe><script>
+const phone = %d, desktop = %d, pages = %s, searches = %s, patience = %d;
+const frame = document.querySelector("iframe"), found = [];
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const open = (url) => new Promise((done) => { frame.onload = done; frame.src = url; });
+const cut = (link, width) => link.getClientRects().length && link.getBoundingClientRect().right > width;
 async function run() {
   for (const page of pages) {
+    frame.style.width = phone + "px";
     await open("/" + page);
     await pause(20);
     const { contentWindow: w, contentDocument: d } = frame;
     for (const text of w.siteErrors) found.push(page + ": " + text);
     const wide = d.documentElement.scrollWidth;
     if (wide > w.innerWidth) found.push(page + ": is " + wide + " pixels wide at " + w.innerWidth);
+    frame.style.width = desktop + "px";
+    const links = [...d.querySelectorAll(".bd-sidebar-primary a, .bd-sidebar-secondary a")];
+    const lost = links.filter((link) => cut(link, w.innerWidth)).map((link) => link.textContent);
+    if (lost.length) found.push(page + ": the sidebar cuts " + lost.length + " links off, first " + lost[0]);
   }
   for (const [word, expected] of Object.entries(searches)) {
     await open("/search.html?q=" + word);
@@ -113,11 +121,15 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, site: Path) -> None:
         pages = [path.relative_to(site).as_posix() for path in page_files(site)]
-        self.driver = DRIVER % (PHONE, json.dumps(pages), json.dumps(SEARCHES), PATIENCE)
+        self.driver = DRIVER % (PHONE, DESKTOP, json.dumps(pages), json.dumps(SEARCHES), PATIENCE)
         self.site = site
         self.found: list[str] = [f"browser: no answer in {SECONDS} seconds"]
         self.done = threading.Event()
         super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(site)))
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # the browser left a page before all of it had come
+            super().handle_error(request, client_address)
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -150,7 +162,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def browser_findings(site: Path, chromium: str) -> list[str]:
-    """What goes wrong in the pages at the width of a phone, and in the search."""
+    """What goes wrong in the pages at both widths, and in the search."""
     server = Server(site)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     flags = [
