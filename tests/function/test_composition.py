@@ -55,3 +55,15 @@ def test_errors_that_no_unknown_value_causes_are_raised_at_once(error):
     with pytest.raises(error, match="broken"):
         run(tf.zeros([2]))
     assert len(calls) == 1
+
+
+def test_sparse_placeholders_of_which_nothing_is_known():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = tf.SparseTensor(v1.placeholder(tf.int64), v1.placeholder(tf.float64), v1.placeholder(tf.int64))
+        ordered, joined = tf.sparse.reorder(x), tf.sparse.concat(1, [x, x])
+        feed = {x: v1.SparseTensorValue([[1, 0], [0, 1]], [1.0, 2.0], [2, 2])}
+        found = session.run([ordered, tf.sparse.to_dense(ordered), joined], feed)
+    assert found[0].indices.tolist() == [[0, 1], [1, 0]]
+    assert found[1].tolist() == [[0.0, 2.0], [1.0, 0.0]]
+    assert found[2].dense_shape.tolist() == [2, 4]

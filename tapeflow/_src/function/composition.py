@@ -124,6 +124,9 @@ class _Whole:
 
 
 def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+    if any(isinstance(argument, SparseTensor) for argument in nest.flatten([args, kwargs])):
+        args, kwargs = nest.map_structure(_with_ranks, [args, kwargs])
+        leaves = nest.flatten([args, kwargs], expand_composites=True)
     leaves = [leaf.read_value() if isinstance(leaf, _core.Variable) else leaf for leaf in leaves]
     places = [i for i, leaf in enumerate(leaves) if _core.is_symbolic(leaf)]
     symbolic = [leaves[i] for i in places]
@@ -161,6 +164,19 @@ def _with_common_shapes(result: Any, probes: list[Any]) -> Any:
             if None not in probes:
                 leaves[place].set_shape(_common_shape([sample.shape for sample in samples[place]]))
     return nest.pack_sequence_as(result, leaves)
+
+
+def _with_ranks(argument: Any) -> Any:
+    """A sparse tensor whose parts have the ranks that they must have, though nobody said so; others as they are."""
+    if not isinstance(argument, SparseTensor) or argument.indices.shape.rank is not None:
+        return argument
+    parts = [primitives.Identity(part) for part in (argument.indices, argument.values, argument.dense_shape)]
+    for part, rank in zip(parts, (2, 1, 1)):
+        if part.shape.rank is None:
+            part.set_shape([None] * rank)
+    found = SparseTensor(*parts)
+    found.set_shape(argument.shape)
+    return found
 
 
 def _sparse_sample(argument: Any, sample: Any) -> Any:

@@ -165,3 +165,78 @@ def test_cross_entropy_gives_the_losses_and_their_gradients():
     np.testing.assert_allclose(one_row.loss, [0.407606, 1.551445], rtol=1e-5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be broadcastable"):
         tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=x, labels=[[1.0, 0.0]])
+
+
+def row_of(values):
+    places = [[0, i] for i in range(len(values))]
+    return places, values, [1, len(values)]
+
+
+def test_hashed_crosses():
+    """The numbers are TensorFlow's."""
+    (a, x, n) = (row_of(values) for values in (["a", "b"], ["x"], [3, -4]))
+    five = [np.array([[5]], np.int64)]
+
+    def crossed(first, second, buckets, strong, salt, dense=()):
+        indices, values, shapes = zip(*([first] if second is None else [first, second]))
+        found = tf.raw_ops.SparseCrossHashed(
+            indices=[np.array(i, np.int64) for i in indices],
+            values=[tf.constant(v, None if isinstance(v[0], str) else tf.int64) for v in values],
+            shapes=[np.array(s, np.int64) for s in shapes],
+            dense_inputs=list(dense),
+            num_buckets=buckets,
+            strong_hash=strong,
+            salt=salt,
+        )
+        return found.output_values.numpy().tolist()
+
+    assert crossed(a, x, 0, False, [137, 173]) == [598440913169127831, 4641000509844720313]
+    assert crossed(a, x, 0, True, [137, 173]) == [385819649226098610, 5450380642045686839]
+    assert crossed(n, x, 0, False, [137, 173]) == [708911551544077108, 2775893281385267915]
+    assert crossed(n, None, 100, False, [1, 2], five) == [70, 94]
+    assert crossed(a, None, 100, False, [1, 2], five) == [9, 60]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="strong_hash is for texts"):
+        crossed(n, None, 100, True, [1, 2], five)
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_gradients_of_fractional_pools(overlapping):
+    x = np.random.default_rng(3).normal(size=(2, 7, 6, 3)).astype(np.float32)
+    borders = {"row_pooling_sequence": [0, 2, 3, 5, 7], "col_pooling_sequence": [0, 1, 3, 4, 6]}
+
+    def windows(cells):
+        for i, j in np.ndindex(4, 4):
+            rows, columns = borders.values()
+            more = 1 if overlapping else 0
+            yield i, j, cells[:, rows[i] : rows[i + 1] + more, columns[j] : columns[j + 1] + more]
+
+    largest, dy = np.zeros((2, 4, 4, 3), np.float32), np.random.default_rng(4).normal(size=(2, 4, 4, 3))
+    dy = dy.astype(np.float32)
+    wanted_mean = np.zeros_like(x)
+    for i, j, part in windows(x):
+        largest[:, i, j] = part.max((1, 2))
+    for i, j, part in windows(wanted_mean):
+        part += dy[:, i, None, j, None] / (part.shape[1] * part.shape[2])
+    wanted_largest = np.zeros_like(x)
+    for (i, j, part), (_, _, cells) in zip(windows(wanted_largest), windows(x)):
+        part += (cells == cells.max((1, 2), keepdims=True)) * dy[:, i, None, j, None]
+    found = tf.raw_ops.FractionalMaxPoolGrad(
+        orig_input=x, orig_output=largest, out_backprop=dy, overlapping=overlapping, **borders
+    )
+    np.testing.assert_allclose(found, wanted_largest, atol=1e-5)
+    found = tf.raw_ops.FractionalAvgPoolGrad(
+        orig_input_tensor_shape=x.shape, out_backprop=dy, overlapping=overlapping, **borders
+    )
+    np.testing.assert_allclose(found, wanted_mean, atol=1e-5)
+
+
+def test_fractional_pools_refuse_wrong_borders():
+    given = {"orig_input_tensor_shape": [1, 6, 6, 1], "out_backprop": np.ones([1, 1, 1, 1], np.float32)}
+    for rows, what in [([-1, 2], "must not be negative"), ([4, 2], "must ascend"), ([], "at least 2 elements")]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"Row sequence.*{what}"):
+            tf.raw_ops.FractionalAvgPoolGrad(row_pooling_sequence=rows, col_pooling_sequence=[0, 2], **given)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="orig_output is not what"):
+        tf.raw_ops.FractionalMaxPoolGrad(
+            orig_input=np.zeros([1, 6, 6, 1], np.float32), orig_output=given["out_backprop"],
+            out_backprop=given["out_backprop"], row_pooling_sequence=[0, 2], col_pooling_sequence=[0, 2],
+        )  # fmt: skip

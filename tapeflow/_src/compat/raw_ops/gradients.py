@@ -7,6 +7,8 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tapeflow._src import _core, primitives
 from tapeflow._src.autodiff.custom_gradient import custom_gradient
 from tapeflow._src.autodiff.gradient_tape import GradientTape
@@ -18,7 +20,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image import resize
 from tapeflow._src.ops.math import segments
-from tapeflow._src.ops.nn import convolutions, morphology, normalization, pools
+from tapeflow._src.ops.nn import convolutions, fractional_pools, morphology, normalization, pools
 from tapeflow._src.ops.nn.convolution_gradients import input_gradient
 from tapeflow._src.ops.nn.window_arguments import geometry
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -265,7 +267,36 @@ def _rows_of(gradient: Any) -> Any:
     return run
 
 
+@_core.Composition
+def _fractional_largest(x: Any, y: Any, dy: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    def pool(x: Any) -> Any:
+        found = fractional_pools.pooled(x, rows, columns, overlapping, largest=True)
+        given = convert_to_tensor(y)
+        if found.shape.as_list() != given.shape.as_list() or not np.array_equal(found, given):
+            raise InvalidArgumentError.of(
+                "FractionalMaxPoolGrad: orig_output is not what the pool gives for orig_input"
+            )
+        return found
+
+    return gradient(pool, [x], dy)[0]
+
+
+@_core.Composition
+def _fractional_average(shape: Any, dy: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    return _of_zeros(lambda x: fractional_pools.pooled(x, rows, columns, overlapping, largest=False), shape, dy)
+
+
 ROWS: list[tuple[str, str, Any]] = [
+    (
+        "FractionalAvgPoolGrad",
+        "orig_input_tensor_shape, out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping=False",
+        _fractional_average,
+    ),
+    (
+        "FractionalMaxPoolGrad",
+        "orig_input, orig_output, out_backprop, row_pooling_sequence, col_pooling_sequence, overlapping=False",
+        _fractional_largest,
+    ),
     (
         "AvgPool3DGrad",
         "orig_input_shape, grad, ksize, strides, padding, data_format='NDHWC'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from typing import Any
 
@@ -13,6 +14,7 @@ from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.math import segments
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.sparse.crosses import crossed_rows, hash_features, join_features
+from tapeflow._src.ops.strings.hashing import combined_fingerprint, fingerprint64, siphash
 from tapeflow._src.ops.strings.strings import ngrams
 from tapeflow._src.ops.strings.unicode import unicode_decode, unicode_decode_with_offsets, unicode_encode
 from tapeflow._src.types.dtypes import as_dtype
@@ -127,6 +129,30 @@ def _sparse_cross(
     return _crossed(indices, values, shapes, dense, lambda f: join_features(f, "_X_"), "string")
 
 
+def _sparse_cross_hashed(
+    indices: Any, values: Any, shapes: Any, dense: Any, buckets: Any, strong: Any, salt: Any
+) -> SparseCross:
+    number, is_strong = int(convert_to_tensor(buckets, "int64")), bool(convert_to_tensor(strong))
+    key = [int(n) % 2**64 for n in convert_to_tensor(salt, "int64").numpy()]
+    if len(key) != 2:
+        raise InvalidArgumentError.of(f"SparseCrossHashed: salt must be two numbers; got {len(key)}")
+
+    def bits_of(feature: Any, is_sparse: bool) -> int:
+        if isinstance(feature, bytes):
+            return siphash(feature, (key[0], key[1])) if is_strong else fingerprint64(feature)
+        number: int = feature % 2**64  # TensorFlow takes the low four bytes of numbers that are sparse
+        return fingerprint64(number.to_bytes(8, "little")[:4]) if is_sparse else number
+
+    def hashed(features: list[Any]) -> int:
+        if is_strong and not all(isinstance(feature, bytes) for feature in features):
+            raise InvalidArgumentError.of("SparseCrossHashed: strong_hash is for texts; got a number")
+        bits = [bits_of(feature, i < len(indices)) for i, feature in enumerate(features)]
+        value: int = functools.reduce(combined_fingerprint, bits)
+        return value % number if number else value % (2**63 - 1)
+
+    return _crossed(indices, values, shapes, dense, hashed, "int64")
+
+
 def _ragged_cross(
     values: Any, splits: Any, indices: Any, sparse_values: Any, shapes: Any, dense: Any, order: str, hashed: bool,
     buckets: int, key: int, out_type: Any, splits_type: Any,
@@ -212,6 +238,11 @@ ROWS: list[tuple[str, str, Any]] = [
         "SparseCross",
         "indices, values, shapes, dense_inputs, hashed_output, num_buckets, hash_key, out_type, internal_type",
         _sparse_cross,
+    ),
+    (
+        "SparseCrossHashed",
+        "indices, values, shapes, dense_inputs, num_buckets, strong_hash, salt",
+        _sparse_cross_hashed,
     ),
     (
         "RaggedCross",

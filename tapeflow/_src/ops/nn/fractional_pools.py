@@ -92,6 +92,23 @@ def _fractional_cells(x: Any, rows: np.ndarray, columns: np.ndarray, overlapping
     )
 
 
+def pooled(x: Any, rows: Any, columns: Any, overlapping: bool, largest: bool) -> Any:
+    """The largest value, or the mean, of windows with these borders."""
+    who, found = "fractional pooling", []
+    for what, given, axis in (("Row", rows, 1), ("Column", columns, 2)):
+        borders = np.asarray(given, np.int64)
+        if borders.ndim != 1 or borders.size < 2:
+            raise InvalidArgumentError.of(f"{who}: {what} sequence must have at least 2 elements; got {borders.size}")
+        if borders.min() < 0:
+            raise InvalidArgumentError.of(f"{who}: {what} sequence tensor values must not be negative; got {borders}")
+        if (np.diff(borders) <= 0).any() or borders[-1] > x.shape[axis]:
+            raise InvalidArgumentError.of(
+                f"{who}: {what} sequence must ascend up to at most {x.shape[axis]}; got {borders}"
+            )
+        found.append(borders)
+    return (_largest if largest else _mean)(*_fractional_cells(x, found[0], found[1], overlapping))
+
+
 def _largest(cells: Any, real: np.ndarray) -> Tensor:
     best = primitives.ExpandDims(primitives.ArgMax(cells, -1), -1)
     return primitives.Squeeze(primitives.GatherV2(cells, best, 4, 4), [4])
