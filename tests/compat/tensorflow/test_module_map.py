@@ -31,6 +31,12 @@ def test_functions_are_the_public_ones():
         inner("ops.math_ops").no_such_name  # noqa: B018
 
 
+def test_a_module_is_no_name_of_its_own():
+    """`subscribe.subscribe` is a function of TensorFlow; the module itself must not stand for it."""
+    with pytest.raises(AttributeError, match=r"framework\.subscribe' has no attribute 'subscribe'"):
+        inner("framework.subscribe").subscribe  # noqa: B018
+
+
 def test_gradients_of_functions():
     backprop = inner("eager.backprop")
     assert [g.numpy() for g in backprop.gradients_function(lambda x, y: x * y)(2.0, 3.0)] == [3.0, 2.0]

@@ -441,7 +441,7 @@ def _imported_module(path: str, name: str) -> str | None:
         return f"python.ops.{name}"
     neighbour = f"{path.rpartition('.')[0]}.{name}"
     is_file = not any(known.startswith(f"{path}.") for known in _known_paths())
-    return neighbour if is_file and neighbour in _known_paths() else None
+    return neighbour if is_file and neighbour != path and neighbour in _known_paths() else None
 
 
 for _kind, (_path, _name) in name_by_class().items():
