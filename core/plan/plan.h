@@ -109,6 +109,7 @@ struct PlanCode {
   std::vector<Result> results;
   bool flush_subnormals = true;
   double microseconds = 0;  // that the steps are estimated to take
+  size_t bytes = 0;         // of the buffers that values share, which the plan keeps
 };
 
 class Plan {
@@ -116,6 +117,7 @@ class Plan {
   explicit Plan(PlanCode code) : code_(std::move(code)) {}
 
   bool running() const { return running_; }
+  size_t bytes() const { return code_.bytes; }
   bool fits(std::span<const Tensor> inputs) const;
   // False, and nothing done, if it is running already or a variable has another shape than before.
   bool run(std::span<const Tensor> inputs, Tensors& outputs);
@@ -151,6 +153,7 @@ class Plan {
 struct Prepared {
   std::unique_ptr<Plan> plan;
   std::unique_ptr<Split> split;
+  int64_t last_run = 0;  // which of the graph's
 };
 Prepared prepare(const Graph&, std::span<const Tensor> inputs);
 

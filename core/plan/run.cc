@@ -11,10 +11,15 @@ namespace tapeflow {
 namespace {
 
 // A plan does not pay for shapes that never come again: after the first few, shapes must have been seen before.
-constexpr size_t kMostPlans = 8, kFirstPlans = 4, kMostSeen = 32, kMostRunning = 4;
-constexpr int kPatience = 16, kOften = 4;  // after so many plans, shapes must come so often
+constexpr size_t kFirstPlans = 4, kMostSeen = 128, kMostRunning = 4;
+constexpr int kPatience = 64, kOften = 4;  // after so many plans, shapes must come so often
+// Plans that are kept whatever memory they hold; and those that are kept as long as all of them hold little, so that
+// each finds its memory in the caches.
+constexpr size_t kFewPlans = 8, kMostPlans = 16, kLittleMemory = size_t(4) << 20;
+constexpr int64_t kIdle = 256;  // runs of the graph without a plan after which another one takes its place
 struct Plans {
   std::vector<Prepared> list;
+  int64_t runs = 0;
   bool none = false;  // this graph cannot be planned
   int made = 0;
   std::vector<size_t> seen;  // hashes of shapes without a plan, the latest last
@@ -24,6 +29,22 @@ bool fits(const Prepared& p, std::span<const Tensor> inputs) {
   return p.plan ? p.plan->fits(inputs) : p.split->fits(inputs);
 }
 bool running(const Prepared& p) { return p.plan ? p.plan->running() : p.split->running(); }
+
+bool has_room(const Plans& plans) {
+  if (plans.list.size() < kFewPlans) return true;
+  size_t bytes = 0;
+  for (const Prepared& p : plans.list) bytes += p.plan ? p.plan->bytes() : 0;
+  return plans.list.size() < kMostPlans && bytes <= kLittleMemory;
+}
+
+// Whether another plan may be made. If plans in use gave way to each other, planning would cost more than it saves.
+bool make_room(Plans& plans) {
+  if (has_room(plans)) return true;
+  const auto idle = std::ranges::min_element(plans.list, {}, &Prepared::last_run);
+  if (plans.runs - idle->last_run < kIdle || running(*idle)) return false;
+  plans.list.erase(idle);
+  return true;
+}
 
 bool worth_preparing(Plans& plans, std::span<const Tensor> inputs) {
   if (plans.made < int(kFirstPlans)) return true;
@@ -52,10 +73,14 @@ const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs)
   if (!graph.plans) graph.plans = std::make_shared<Plans>();
   auto& plans = *static_cast<Plans*>(graph.plans.get());
   if (plans.none) return nullptr;
-  for (const Prepared& p : plans.list)  // one that another thread runs serves no second one
-    if (fits(p, inputs) && !running(p)) return &p;
+  ++plans.runs;
+  for (Prepared& p : plans.list)  // one that another thread runs serves no second one
+    if (fits(p, inputs) && !running(p)) {
+      p.last_run = plans.runs;
+      return &p;
+    }
   if (std::ranges::count_if(plans.list, running) >= int(kMostRunning)) return nullptr;
-  if (!worth_preparing(plans, inputs)) return nullptr;
+  if (!worth_preparing(plans, inputs) || !make_room(plans)) return nullptr;
   Prepared made;
   try {
     made = prepare(graph, inputs);
@@ -67,8 +92,7 @@ const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs)
     return nullptr;
   }
   ++plans.made;
-  if (plans.list.size() >= kMostPlans)
-    if (auto idle = std::ranges::find_if_not(plans.list, running); idle != plans.list.end()) plans.list.erase(idle);
+  made.last_run = plans.runs;
   plans.list.push_back(std::move(made));
   return &plans.list.back();
 }

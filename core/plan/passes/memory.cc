@@ -201,6 +201,7 @@ void assign_buffers(PlanIR& ir) {
         if (!place.buffer) {
           place = {v, bytes, allocate_buffer(bytes)};
           all.push_back(place.buffer);
+          ir.code.bytes += bytes;
         }
         place.buffer->retain();
         body->buffer = place.buffer;
