@@ -36,7 +36,7 @@ class AppliedGradients:
         self._report, self._assignments, self._sees_all = report, assignments, sees_all
         self.calls = 0  # of gradient, also those that are no steps
         self.optimizer: Any = None
-        self._source_by_gradient: dict[int, Any] = {}
+        self._sources_by_gradient: dict[int, list[Any]] = {}  # several, if one value is the gradient of all of them
         self._alive: list[list[Any]] = []
         self._applied: dict[tuple[int, int], int] = {}  # gradient and variable, to the number of the step
         self._applied_at: dict[int, int] = {}  # by variable, the number of the step
@@ -74,13 +74,13 @@ class AppliedGradients:
             self._assignments.on_change = None
         self._alive.append([g for _, g in pairs])
         for (source, gradient), variable in zip(pairs, variables):
-            self._source_by_gradient[id(gradient)] = variable
+            self._note_source(gradient, variable)
             self._asked[id(variable)] = (source, place)
         if self.steps <= (_SUMMED_STEPS if self._applies_others else _KEPT_STEPS):
             self._add_up(pairs, variables)
         if len(self._alive) > _KEPT_STEPS:
             for gradient in self._alive.pop(0):
-                self._source_by_gradient.pop(id(gradient), None)
+                self._sources_by_gradient.pop(id(gradient), None)
 
     def _add_up(self, pairs: list[tuple[Any, Any]], variables: list[Any]) -> None:
         """The sums of all gradients so far, for a few variables."""
@@ -96,7 +96,12 @@ class AppliedGradients:
         """A call of `tf.gradients` that gave these."""
         self._alive.append([g for _, g in pairs])
         for source, gradient in pairs:
-            self._source_by_gradient[id(gradient)] = variable_behind(source)
+            self._note_source(gradient, variable_behind(source))
+
+    def _note_source(self, gradient: Any, variable: Any) -> None:
+        sources = self._sources_by_gradient.setdefault(id(gradient), [])
+        if all(s is not variable for s in sources):
+            sources.append(variable)
 
     def optimizer_of(self, variables: list[Any]) -> Any:
         """The optimizer that changed one of some variables last; if none did, the last one of all."""
@@ -150,14 +155,14 @@ class AppliedGradients:
             self.applied_step[id(variable)] = self.steps
             self._assignments.see_applied(variable)
             self._by_hand.see_apply(variable)
-            own = self._source_by_gradient.get(id(gradient))
-            if own is not None and own is not variable:
-                self._wrong(place, name_of_variable(own, frames), name_of_variable(given, frames))
-            if own is None and _is_opposite(gradient, self._by_hand.gradient_of(variable)):
+            own = self._sources_by_gradient.get(id(gradient), [])
+            if own and all(s is not variable for s in own):
+                self._wrong(place, name_of_variable(own[-1], frames), name_of_variable(given, frames))
+            if not own and _is_opposite(gradient, self._by_hand.gradient_of(variable)):
                 self.ascending.add(self._asked[id(variable)][1])
             key = (id(gradient), id(variable))
             same = self._last_optimizer.get(id(variable), optimizer) is optimizer
-            is_same = own is not None and self._applied.get(key) == self.steps
+            is_same = bool(own) and self._applied.get(key) == self.steps
             follows = self._sees_all and self._applied_at.get(id(variable)) == self.calls
             if same and (is_same or (follows and _is_alike(gradient, self._last_gradient[id(variable)]))):
                 self._twice(place, name_of_variable(given, frames))
@@ -271,7 +276,7 @@ class AppliedGradients:
                 continue
             before = self._sums_before.get(key)
             self._sums_before[key] = total
-            if id(gradient) not in self._source_by_gradient:
+            if id(gradient) not in self._sources_by_gradient:
                 self._applies_others = True
                 array = np.asarray(gradient.numpy(), np.float64)
                 recent = None if before is None or before.shape != total.shape else _factor(array, total - before)

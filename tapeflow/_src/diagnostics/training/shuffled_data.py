@@ -42,7 +42,9 @@ class _OwnAttributes(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if isinstance(node.value, ast.Name) and node.value.id == "self":
-            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+            name = ast.copy_location(ast.Name(node.attr, node.ctx), node)
+            name.is_own = True  # type: ignore[attr-defined]
+            return name
         return ast.copy_location(ast.Attribute(self.visit(node.value), node.attr, node.ctx), node)
 
 
@@ -91,7 +93,7 @@ def findings(tree: ast.AST, file: str, held: dict[str, Held]) -> Iterator[Findin
     tree = _OwnAttributes().visit(copy.deepcopy(tree))
     shuffles = _shuffles(tree)
     reported = set()
-    for name, other in _pairs(tree, set(shuffles)):
+    for name, other in _pairs(tree, shuffles):
         mine, theirs = shuffles.get(name, []), shuffles.get(other, [])
         if {s.token for s in mine} == {s.token for s in theirs} or not _may_be_paired(held, name, other):
             continue
@@ -257,7 +259,7 @@ def _is_rows(name: str) -> bool:
     )
 
 
-def _pairs(tree: ast.AST, shuffled: set[str]) -> Iterator[tuple[str, str]]:
+def _pairs(tree: ast.AST, shuffled: dict[str, list[_Shuffle]]) -> Iterator[tuple[str, str]]:
     """Names that are used as features and labels of one another."""
     scopes = _scopes(tree)
     for node in ast.walk(tree):
@@ -274,18 +276,35 @@ def _pairs(tree: ast.AST, shuffled: set[str]) -> Iterator[tuple[str, str]]:
                 yield one.id, two.id
     for name in sorted(shuffled):
         for label in _label_names(name):
-            if label != name and any({name, label} <= scope for scope in scopes):
+            if label != name and any(scope.holds(name, label, s.line) for s in shuffled[name] for scope in scopes):
                 yield name, label
                 break
 
 
-def _scopes(tree: ast.AST) -> list[set[str]]:
-    """The names that the module and each function bind."""
+class _Scope(NamedTuple):
+    """The names that a function, a class (by its attributes) or the module binds, and its lines."""
+
+    names: set[str]
+    lines: range
+
+    def holds(self, name: str, label: str, line: int) -> bool:
+        """Whether two names are those of this scope, for a statement at a line."""
+        return line in self.lines and {name, label} <= self.names
+
+
+def _scopes(tree: ast.AST) -> list[_Scope]:
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    classes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
     inner = {id(n) for function in functions for n in ast.walk(function) if n is not function}
     module = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_bound(n) and id(n) not in inner}
-    bound = [{n.id for n in ast.walk(f) if isinstance(n, ast.Name) and _is_bound(n)} for f in functions]
-    return [module, *(names | {a.arg for a in f.args.args} for names, f in zip(bound, functions))]
+    scopes = [_Scope(module, range(1 << 30))]
+    for node in (*functions, *classes):
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and _is_bound(n)]
+        is_class = isinstance(node, ast.ClassDef)
+        bound = {n.id for n in names if not is_class or getattr(n, "is_own", False)}
+        bound |= set() if isinstance(node, ast.ClassDef) else {a.arg for a in node.args.args}
+        scopes.append(_Scope(bound, range(node.lineno, (node.end_lineno or node.lineno) + 1)))
+    return scopes
 
 
 def _is_bound(name: ast.Name) -> bool:
