@@ -82,19 +82,21 @@ def rate_now(optimizer: Any) -> float | None:
 
 
 def learning_rate_of(
-    optimizer: Any, frames: Frames, made: tuple[str, int] | None = None
+    optimizer: Any, frames: Frames, made: tuple[str, int] | None = None, is_set_there: bool = False
 ) -> tuple[float | None, tuple[str, int] | None]:  # fmt: skip
     """The learning rate and the line that set it: of an optimizer, else of a number with such a name.
 
-    `made` is the line that made the optimizer together with its rate, if it is known.
+    `made` is the line that made the optimizer, if it is known; `is_set_there` says that it set the rate, too.
     """
     if optimizer is not None:
         rate = rate_now(optimizer)
-        if made is not None:
+        if is_set_there:
             return rate, made
         for named in names_of(optimizer, frames):
             if (line := bound_at(named)) is not None:
                 return rate, (named.file, line)
+        if made is not None:
+            return rate, made
         for frame in frames:
             if (line := optimizer_line(frame.f_code.co_filename, frame.f_lineno)) is not None:
                 return rate, (frame.f_code.co_filename, line)

@@ -9,7 +9,6 @@ import weakref
 from types import FrameType, ModuleType
 from typing import Any
 
-from tapeflow._src.diagnostics.program import is_given_arguments
 from tapeflow._src.diagnostics.training.after_import import AfterImport
 from tapeflow._src.namespace import PACKAGE_FOLDER
 from tapeflow._src.types.library_folders import is_library
@@ -37,9 +36,8 @@ class MadeOptimizers:
             self._patched = None
 
     def line_of(self, optimizer: Any) -> tuple[str, int] | None:
-        """The line that made an optimizer and its learning rate; not if the rate is an argument of a function there."""
-        place = self._made.get(optimizer) if optimizer is not None else None
-        return None if place is None or is_given_arguments(*place, type(optimizer).__name__) else place
+        """The line that made an optimizer."""
+        return self._made.get(optimizer) if optimizer is not None else None
 
     def _install(self, module: ModuleType) -> None:
         holder, watch = module.BaseOptimizer, self

@@ -11,6 +11,7 @@ import numpy as np
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.flow import Edge, Flow, known
 from tapeflow._src.diagnostics.frames import Frames, user_frames
+from tapeflow._src.diagnostics.program import is_given_arguments
 from tapeflow._src.diagnostics.training.activations import NO_LAYERS, LayerLines, activation_of, line_of
 from tapeflow._src.diagnostics.training.applied import AppliedGradients
 from tapeflow._src.diagnostics.training.health import Course
@@ -122,7 +123,8 @@ class StepValues:
         if course.learning_rate_place is None and len(course.losses) in (1, 3):
             optimizer = self._applied.optimizer_of([variable_behind(row.source) for row in rows])
             made = self._optimizers.line_of(optimizer)
-            course.learning_rate, course.learning_rate_place = learning_rate_of(optimizer, frames, made)
+            sets = made is not None and not is_given_arguments(*made, type(optimizer).__name__)
+            course.learning_rate, course.learning_rate_place = learning_rate_of(optimizer, frames, made, sets)
         elif course.learning_rate is not None:
             course.last_rate = rate_now(self._applied.optimizer_of([variable_behind(row.source) for row in rows]))
         total = 0.0
