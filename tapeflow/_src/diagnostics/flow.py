@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from tapeflow._src import primitives
-from tapeflow._src.diagnostics.program import controlled_by, is_literal, reads_shape, relation
+from tapeflow._src.diagnostics.program import controlled_by, is_literal, reads_shape, relation, relation_and_hops
 from tapeflow._src.diagnostics.source_line import source_line
 
 _UNFOLLOWED, _RECORD_OUTPUT = 1 << 31, 1 << 30
@@ -177,9 +177,10 @@ class Flow:
             return
         for place, arrivals in self._arrivals_at.items():
             at = bisect.bisect_left(arrivals, (step.order, -1 << 60))
-            how = relation(step.place, place) if at < len(arrivals) else "none"
+            how, hops = relation_and_hops(step.place, place) if at < len(arrivals) else ("none", 0)
             if how != "none":
-                yield Edge(step, value, arrivals[at][1], step.event, _COST[step.event] - _NEARER[how])
+                cost = _COST[step.event] - _NEARER[how] + min(3 * hops, _NEARER["bound"] // 2)
+                yield Edge(step, value, arrivals[at][1], step.event, cost)
         like = self._arrivals_like.get(self.leaves.get(value, (None, False))[0], [])
         at = bisect.bisect_left(like, (step.order, -1))
         if at < len(like) and like[at][1] != value:

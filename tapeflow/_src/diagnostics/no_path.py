@@ -73,6 +73,9 @@ def _computed_outside(question: Question) -> Explanation | None:
             inside = named.file == opened_file and opened_line <= binding.line <= closed_line
             if inside or not any(uses_name(named, binding, name, binding.line) for name in names):
                 continue
+            smooth = any(uses_name(named, binding, name, binding.line, smooth=True) for name in names)
+            if not smooth and (twin := _used_twin(question)) is not None:
+                return twin  # what has no gradient would have none in the block, either
             after = named.file == opened_file and binding.line > closed_line and question.goal is None
             return Explanation(
                 "after the tape" if after else "before the tape",

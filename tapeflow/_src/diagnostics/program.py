@@ -25,6 +25,7 @@ class Binding(NamedTuple):
     augmented: bool
     end_line: int
     unread: frozenset[str]  # of `uses`: those that stand outside of calls that read a value as a Python number or array
+    smooth: frozenset[str] = frozenset()  # of `unread`: those outside of calls that have no gradient, such as argmax
 
 
 def _key(node: ast.AST) -> str | None:
@@ -49,12 +50,19 @@ def _reads(call: ast.Call) -> bool:
     return called in _READS or (_key(call.func) or "").startswith("np.")
 
 
-def _unread(node: ast.AST) -> frozenset[str]:
-    """The names in an expression or statement outside of calls that read values."""
+def _has_no_gradient(call: ast.Call) -> bool:
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return called in ("argmax", "argmin", "stop_gradient", "round", "floor", "ceil", "sign", "argsort", "categorical")
+
+
+def _unread(node: ast.AST, smooth: bool = False) -> frozenset[str]:
+    """The names in an expression or statement outside of calls that read values; with `smooth`, also of those without
+    a gradient.
+    """
     found, stack = set(), [node]
     while stack:
         inner = stack.pop()
-        if isinstance(inner, ast.Call) and _reads(inner):
+        if isinstance(inner, ast.Call) and (_reads(inner) or (smooth and _has_no_gradient(inner))):
             continue
         if isinstance(inner, ast.Name | ast.Attribute) and (key := _key(inner)):
             found.add(key)
@@ -155,8 +163,9 @@ def _read(file: str) -> _Program:
             called = {_key(n.func) or "" for n in ast.walk(node.value) if isinstance(n, ast.Call)}
             makes = any(c.rpartition(".")[2] in _MAKE_VARIABLES for c in called)
             end = node.end_lineno or node.lineno
-            unread = _unread(node.value) | (names if augmented else frozenset())
-            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end, unread))
+            own = names if augmented else frozenset()
+            unread, smooth = _unread(node.value) | own, _unread(node.value, smooth=True) | own
+            bindings.append(Binding(names, uses, node.lineno, scope, makes, augmented, end, unread, smooth))
         for child in ast.iter_child_nodes(node):
             visit(child, scope, function)
 
@@ -213,22 +222,25 @@ def _statement_at(file: str, line: int) -> Statement | None:
 
 
 @lru_cache(maxsize=4096)
-def _origins_of(file: str, line: int) -> frozenset[str]:
-    """All names of the file that the statement at a line may depend on, through other statements and functions."""
+def _origins_of(file: str, line: int) -> dict[str, int]:
+    """All names of the file that the statement at a line may depend on, through other statements and functions.
+
+    With each stands how many statements lie in between.
+    """
     program = _read(file)
     first = _statement_at(file, line)
-    seen: set[str] = set()
-    stack = list(first.used) if first is not None else []
-    while stack:
-        name = stack.pop()
-        if name in seen or name in program.imported:
-            continue
-        seen.add(name)
-        stack += program.uses_by_function.get(name.rpartition(".")[2], ())
-        for statement in program.statements:
-            if name in statement.bound:
-                stack += statement.used
-    return _values(file, seen)
+    seen: dict[str, int] = {}
+    front, hops = sorted(first.used) if first is not None else [], 0
+    while front:
+        names = {name for name in front if name not in seen and name not in program.imported}
+        seen |= dict.fromkeys(names, hops)
+        front, hops = [], hops + 1
+        for name in names:
+            front += program.uses_by_function.get(name.rpartition(".")[2], ())
+            for statement in program.statements:
+                if name in statement.bound:
+                    front += statement.used
+    return {name: seen[name] for name in _values(file, seen)}
 
 
 def relation(read: tuple[str, int], made: tuple[str, int]) -> str:
@@ -237,18 +249,25 @@ def relation(read: tuple[str, int], made: tuple[str, int]) -> str:
     "same": by the same statement. "bound": by a name. "possible": nothing speaks against it. "none": no name leads
     from one statement to the other.
     """
+    return relation_and_hops(read, made)[0]
+
+
+def relation_and_hops(read: tuple[str, int], made: tuple[str, int]) -> tuple[str, int]:
+    """The same, and for "bound" how many statements lie in between."""
     if read[0] != made[0]:
-        return "possible"
+        return "possible", 0
     first, second = _statement_at(*read), _statement_at(*made)
     if first is None or second is None:
-        return "possible"
+        return "possible", 0
     if first.lines == second.lines:
-        return "same"
+        return "same", 0
     origins = _origins_of(*made)
     bound, used = _values(read[0], first.bound), _values(read[0], first.used)
-    if not bound.isdisjoint(origins):
-        return "bound"
-    return "none" if bound and first.scope == second.scope and used.isdisjoint(origins) else "possible"
+    own = {name.rpartition(".")[2] for name in bound if name.startswith("self.")}
+    names = {n for n in origins if n in bound or ("." in n and n.rpartition(".")[2] in own)}  # `self.rows` and `o.rows`
+    if names:
+        return "bound", min(origins[n] for n in names)
+    return "none" if bound and first.scope == second.scope and used.isdisjoint(origins) else "possible", 0
 
 
 @lru_cache(maxsize=32)
@@ -412,7 +431,7 @@ def computations_of(named: Named) -> list[Binding]:
     first = named.frame.f_code.co_firstlineno
     holders = {named.name, named.name.partition(".")[0]}
     fills = [
-        Binding(s.bound, s.used, s.lines[0], s.scope, False, True, s.lines[1], s.unread)
+        Binding(s.bound, s.used, s.lines[0], s.scope, False, True, s.lines[1], s.unread, s.unread)
         for s in _read(named.file).statements
         if not holders.isdisjoint(s.bound) and s.scope[0] <= first <= s.scope[1]
     ]
@@ -426,13 +445,15 @@ def _of_what_is_put_in(named: Named, fill: Binding, holders: set[str]) -> list[B
     return [b for n in names for b in bindings_of(Named(n, named.frame))] if len(names) == 1 else []
 
 
-def uses_name(named: Named, binding: Binding, source: str, before: int, depth: int = 6) -> bool:
+def uses_name(
+    named: Named, binding: Binding, source: str, before: int, depth: int = 6, smooth: bool = False
+) -> bool:  # fmt: skip
     """Whether a binding uses a name, directly, through other names, or in a function that it calls.
 
-    What Python computes from values that it read is another matter.
+    What Python computes from values that it read is another matter; with `smooth`, also what has no gradient.
     """
     functions = _read(named.file).uses_by_function
-    uses = set(binding.unread)
+    uses = set(binding.smooth if smooth else binding.unread)
     for name in list(uses):
         uses |= functions.get(name.rpartition(".")[2], frozenset())
     last = source.rpartition(".")[2]
@@ -441,7 +462,7 @@ def uses_name(named: Named, binding: Binding, source: str, before: int, depth: i
     if depth == 0:
         return False
     inner = (b for n in uses for b in bindings_of(Named(n, named.frame)) if b.line < before and b is not binding)
-    return any(uses_name(named, b, source, b.line, depth - 1) for b in inner)
+    return any(uses_name(named, b, source, b.line, depth - 1, smooth) for b in inner)
 
 
 def uses_itself(binding: Binding, name: str) -> bool:
