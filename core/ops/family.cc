@@ -1,6 +1,8 @@
 // The parts of the families that do not depend on an element type.
 #include "ops/family.h"
 
+#include "ops/one_dtype.h"
+
 namespace tapeflow::family {
 
 namespace {
@@ -26,15 +28,21 @@ void fail_unsupported(const Call& call) {
 }
 
 // Building a graph, TensorFlow raises a TypeError; running one operation, an InvalidArgumentError.
-void fail_dtypes(const Call& call) {
-  DType first = call.in[0].dtype(), second = call.in[1].dtype();
+[[noreturn]] static void fail_dtype_of(const Call& call, size_t input) {
+  DType first = call.in[0].dtype(), other = call.in[input].dtype();
   if (thread_state().stage)
-    fail(ErrorKind::type, call.name(), ": Input '", argument_name(call.op, 1), "' of '", call.op.name, "' Op has type ",
-         name_of(second), " that does not match type ", name_of(first), " of argument '", argument_name(call.op, 0),
-         "'. Use tf.cast to make the dtypes equal.");
-  fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name,
-       " as input #1(zero-based) was expected to be a ", legacy_name_of(first), " tensor but is a ",
-       legacy_name_of(second), " tensor. Use tf.cast to make the dtypes equal.");
+    fail(ErrorKind::type, call.name(), ": Input '", argument_name(call.op, input), "' of '", call.op.name,
+         "' Op has type ", name_of(other), " that does not match type ", name_of(first), " of argument '",
+         argument_name(call.op, 0), "'. Use tf.cast to make the dtypes equal.");
+  fail(ErrorKind::invalid_argument, call.name(), ": cannot compute ", call.op.name, " as input #", input,
+       "(zero-based) was expected to be a ", legacy_name_of(first), " tensor but is a ", legacy_name_of(other),
+       " tensor. Use tf.cast to make the dtypes equal.");
+}
+
+void fail_dtypes(const Call& call) { fail_dtype_of(call, 1); }
+
+void check_dtype(const Call& call, size_t input) {
+  if (call.in[input].dtype() != call.in[0].dtype()) fail_dtype_of(call, input);
 }
 
 Tensor broadcast_tangent(const RuleContext& c, const Tensor& x_dot) {

@@ -5,6 +5,7 @@
 #include "ops/arrays/elements.h"
 #include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 
 namespace tapeflow {
 namespace {
@@ -119,6 +120,7 @@ const Op& diag_part_op = define(Op{
     .infer =
         [](Call& call) {
           const Shape& x = call.in[0].shape();
+          family::check_dtype(call, 1);
           call.returns(call.in[0].dtype(), diagonals_shape(x, band_of("diag_part", x, call.params[diag_part_params.k],
                                                                       call.params[diag_part_params.align])));
         },
@@ -146,6 +148,7 @@ const Op& diag_part_op = define(Op{
                                      c.params[diag_part_params.align].c_str()));
         },
     .batch = batch_leading_but_last,
+    .called = "linalg.diag_part",
 });
 
 // Writes the diagonals of all matrices, which have `size` elements together.
@@ -172,6 +175,7 @@ const Op& diag_op = define(Op{
         [](Call& call) {
           const Shape& d = call.in[0].shape();
           const Params& p = call.params;
+          family::check_dtype(call, 1);
           Band band = band_from("diag", d, p[diag_params.k], p[diag_params.num_rows], p[diag_params.num_cols],
                                 p[diag_params.align]);
           Shape shape = d.slice(0, d.rank() - (band.count() > 1 ? 2 : 1));
@@ -197,6 +201,7 @@ const Op& diag_op = define(Op{
             c.set(0, matrix_diag_part(c.dy(), c.params[diag_params.k], c.params[diag_params.align].c_str()));
         },
     .batch = batch_leading_but_last,
+    .called = "linalg.diag",
 });
 
 constexpr struct : Keys {

@@ -3,12 +3,15 @@
 
 #include "ops/arrays/strided_copy.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
 
-void check_constant(const Tensor& t) {
+void check_constant(const Call& call) {
+  const Tensor& t = call.in[1];
+  family::check_dtype(call, 1);
   if (t.rank() > 0) fail(ErrorKind::invalid_argument, "pad: constant_values must be a scalar. Found: ", t.shape());
 }
 
@@ -82,7 +85,7 @@ const Op& pad_op = define(Op{
         [](Call& call) {
           Shape shape = call.in[0].shape();
           const Ints& p = call.params[pad_params.paddings];
-          check_constant(call.in[1]);
+          check_constant(call);
           if (int(p.size()) != 2 * shape.rank())
             fail(ErrorKind::invalid_argument, "pad: The first dimension of paddings must be the rank of inputs, ",
                  shape.rank(), "; got ", p.size() / 2);
@@ -98,7 +101,7 @@ const Op& pad_op = define(Op{
         [](Call& call) {
           const Tensor& x = call.in[0];
           const Param& p = call.params.value(pad_params.paddings);
-          check_constant(call.in[1]);
+          check_constant(call);
           int64_t rank = x.rank() >= 0 ? x.rank() : count_known(p) ? int64_t(p.ints.size() / 2) : -1;
           if (rank < 0) return call.returns(x.dtype(), Shape::unknown());
           if (count_known(p) && int64_t(p.ints.size()) != 2 * rank)
@@ -132,6 +135,7 @@ const Op& pad_op = define(Op{
           if (c.batched[1]) return false;
           return c.run_same({c.in[0], c.in[1]}, {Param(prepended(0, prepended(0, c.params[pad_params.paddings])))});
         },
+    .called = "pad",
 });
 
 }  // namespace

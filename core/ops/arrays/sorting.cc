@@ -8,6 +8,7 @@
 #include "kernels/sort/rows.h"
 #include "op/cost.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
@@ -208,6 +209,7 @@ const Op& search_sorted_op = define(Op{
     .infer =
         [](Call& call) {
           const Shape &line = call.in[0].shape(), &values = call.in[1].shape();
+          family::check_dtype(call, 1);
           for (const Shape& shape : {line, values})
             if (shape.rank() != 2)
               fail(ErrorKind::invalid_argument, "searchsorted: Shape must be rank 2 but is rank ", shape.rank(),
@@ -241,6 +243,7 @@ const Op& search_sorted_op = define(Op{
           });
         },
     .gradient = Gradient::none,
+    .called = "searchsorted",
 });
 
 // Numbers 0, 1, ... of keys in the order in which they come, in a table that is at most half full.

@@ -8,6 +8,7 @@
 #include "kernels/simd/vector.h"
 #include "op/row_structure.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 
 namespace tapeflow {
 namespace {
@@ -182,6 +183,7 @@ const Op& leaky_relu_grad_op = define(Op{
     .arguments = leaky_arguments({tensor("gradients", floating), tensor("features", floating)}),
     .infer =
         [](Call& call) {
+          family::check_dtype(call, 1);
           if (!(call.in[0].shape() == call.in[1].shape())) family::fail_broadcast(call);
           call.returns(call.in[0].dtype(), call.in[0].shape());
         },
@@ -427,7 +429,11 @@ const Op& softmax_grad_op = define(Op{
     .name = "SoftmaxGrad",
     .planning = {.cannot_fail = true, .rounded_once = small_floating},
     .arguments = {tensor("softmax", floating), tensor("dy", floating)},
-    .infer = infer_rows,
+    .infer =
+        [](Call& call) {
+          family::check_dtype(call, 1);
+          infer_rows(call);
+        },
     .kernel =
         [](Call& call) {
           in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {

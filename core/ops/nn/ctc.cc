@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
@@ -123,7 +124,11 @@ const Op& ctc_loss_op = define(Op{
 const Op& ctc_curvature_op = define(Op{
     .name = "CTCLossCurvature",
     .arguments = ctc_arguments({tensor("logits", floating), tensor("direction", floating)}),
-    .infer = [](Call& call) { call.returns(call.in[0].dtype(), call.in[0].shape()); },
+    .infer =
+        [](Call& call) {
+          family::check_dtype(call, 1);
+          call.returns(call.in[0].dtype(), call.in[0].shape());
+        },
     .kernel =
         [](Call& call) {
           Sequences s = sequences_of(call, 2);

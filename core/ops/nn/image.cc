@@ -6,6 +6,7 @@
 #include "base/blocks.h"
 #include "kernels/nn/resize.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
@@ -51,6 +52,7 @@ const Op& resample_op = define(Op{
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
+          family::check_dtype(call, 1);
           shape[normalize_axis("image.resize", call.params[resample_params.axis], shape.rank())] = call.in[2].size();
           call.returns(call.in[0].dtype(), shape);
         },
@@ -82,6 +84,7 @@ const Op& resample_transposed_op = define(Op{
     .infer =
         [](Call& call) {
           Shape shape = call.in[0].shape();
+          family::check_dtype(call, 1);
           shape[normalize_axis("image.resize", call.params[resample_transposed_params.axis], shape.rank())] =
               call.params[resample_transposed_params.size];
           call.returns(call.in[0].dtype(), shape);

@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "base/scratch.h"
 #include "ops/family.h"
+#include "ops/one_dtype.h"
 
 namespace tapeflow {
 namespace {
@@ -398,6 +399,7 @@ const Op& normalize_grad_op = define(Op{
                   tensor("scale", wide_floating), tensor("dy", wide_floating), real(normalize_params.epsilon, 0)},
     .infer =
         [](Call& call) {
+          for (size_t i = 1; i < call.in.size(); ++i) family::check_dtype(call, i);
           const Table t = normalize_grad_table(call.in);
           if (t.layout == Layout::other || call.in[kX].shape() != call.in[kDy].shape())
             fail(ErrorKind::invalid_argument, "NormalizeGrad: the statistics must be those of rows or of columns; got ",

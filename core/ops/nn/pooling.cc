@@ -4,6 +4,7 @@
 
 #include "op/row_structure.h"
 #include "ops/nn/windows.h"
+#include "ops/one_dtype.h"
 #include "ops/partial_shape.h"
 
 namespace tapeflow {
@@ -119,7 +120,11 @@ const Op& max_pool_op = define(Op{
 const Op& max_pool_grad_op = define(Op{
     .name = "MaxPoolGrad",
     .arguments = pool_arguments({tensor("input", floating), tensor("dy", floating)}),
-    .infer = same_as_input,
+    .infer =
+        [](Call& call) {
+          family::check_dtype(call, 1);
+          same_as_input(call);
+        },
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
@@ -141,7 +146,11 @@ const Op& max_pool_grad_op = define(Op{
 const Op& max_pool_pick_op = define(Op{
     .name = "MaxPoolGradGrad",
     .arguments = pool_arguments({tensor("input", floating), tensor("v", floating)}),
-    .infer = infer_max_pool,
+    .infer =
+        [](Call& call) {
+          family::check_dtype(call, 1);
+          infer_max_pool(call);
+        },
     .kernel =
         [](Call& call) {
           PoolGeometry g = pool_geometry("nn.max_pool", call.in[0].shape(), call.params);
