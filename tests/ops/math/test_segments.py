@@ -117,6 +117,21 @@ def test_histogram_of_a_range_that_is_known_only_when_running():
     assert counts(tf.constant([0.1, 0.9, 0.8]), tf.constant([0.0, 1.0])).numpy().tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("traced", [False, True])
+def test_histogram_puts_numbers_at_an_edge_into_the_bin_above(traced):
+    count = tf.function(tf.histogram_fixed_width) if traced else tf.histogram_fixed_width
+    for bins in (7, 33, 57, 100):
+        numbers = tf.range(float(bins))
+        assert count(numbers, [0.0, float(bins)], nbins=bins).numpy().tolist() == [1] * bins
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_histogram_refuses_nan(traced):
+    count = tf.function(tf.histogram_fixed_width) if traced else tf.histogram_fixed_width
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must not contain NaN"):
+        count(tf.constant([0.5, float("nan")]), [0.0, 1.0], nbins=3)
+
+
 def test_bincount_of_floats_counts_their_whole_parts():
     assert tf.math.bincount([1.0, 1.7, 3.0]).numpy().tolist() == [0, 2, 0, 1]
 

@@ -353,16 +353,8 @@ def _checked_classes(labels: Any, predictions: Any, num_classes: Any) -> tuple[A
     return pairs, highest if num_classes is None else int(num_classes)
 
 
-@public("histogram_fixed_width_bins")
-def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
-) -> Any:
-    """The number of the bin of each value, of `nbins` equal ones between the two numbers of `value_range`.
-
-    >>> tf.histogram_fixed_width_bins([-1., 0.5, 9.], [0., 2.], nbins=4)
-    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 3], dtype=int32)>
-    """
-    values = convert_to_tensor(values)
+def _checked_range(values: Tensor, value_range: Any, nbins: Any) -> tuple[Tensor, Tensor]:
+    """The two ends of the range, as numbers of the values' dtype."""
     low, high = primitives.Unpack(convert_to_tensor(value_range, dtype=values.dtype), -1, 0)
     if not _core.is_symbolic(low) and not _core.is_symbolic(high) and not bool(low < high):
         raise InvalidArgumentError.of(
@@ -373,6 +365,20 @@ def histogram_fixed_width_bins(
         raise InvalidArgumentError.of(
             f"histogram_fixed_width: nbins must > 0, it should be a positive number, but got '{int(nbins)}'"
         )
+    return low, high
+
+
+@public("histogram_fixed_width_bins")
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Any:
+    """The number of the bin of each value, of `nbins` equal ones between the two numbers of `value_range`.
+
+    >>> tf.histogram_fixed_width_bins([-1., 0.5, 9.], [0., 2.], nbins=4)
+    <tf.Tensor: shape=(3,), dtype=int32, numpy=array([0, 1, 3], dtype=int32)>
+    """
+    values = convert_to_tensor(values)
+    low, high = _checked_range(values, value_range, nbins)
     dtype = as_dtype(dtype)
     if values.dtype.is_floating:
         places = primitives.Floor((values - low) / (high - low) * cast(nbins, values.dtype))
@@ -391,5 +397,12 @@ def histogram_fixed_width(
     >>> tf.histogram_fixed_width([-1., 0.5, 9.], [0., 2.], nbins=4)
     <tf.Tensor: shape=(4,), dtype=int32, numpy=array([1, 1, 0, 1], dtype=int32)>
     """
-    places = primitives.Reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
+    values = primitives.Reshape(convert_to_tensor(values), [-1])
+    low, high = _checked_range(values, value_range, nbins)
+    if values.dtype.is_floating:
+        no_nan = primitives.LogicalNot(primitives.Any(primitives.IsNan(values)))
+        values = _core.required(values, no_nan, "histogram_fixed_width: Histogram values must not contain NaN")
+    step = cast(high - low, "float64") / float(int(nbins))  # float32 would put numbers at an edge into the bin below
+    places = cast(primitives.Maximum(values, low) - low, "float64") / step
+    places = cast(primitives.Minimum(places, float(int(nbins) - 1)), int32)
     return primitives.UnsortedSegmentSum(_ones_for(places, as_dtype(dtype)), places, int(nbins))
