@@ -89,6 +89,20 @@ class TestGFile:
         with pytest.raises(tf.errors.NotFoundError):
             tf.io.gfile.rmtree("nothing")
 
+    def test_the_folder_of_a_name_without_one(self):
+        tf.io.gfile.makedirs("")
+        tf.io.gfile.mkdir("")
+
+    def test_a_file_where_a_folder_belongs(self, tmp_path):
+        (tmp_path / "file").write_text("x")
+        for name in ("file", "file/below"):
+            with pytest.raises(tf.errors.FailedPreconditionError, match="not a directory"):
+                tf.io.gfile.makedirs(str(tmp_path / name))
+
+    def test_a_mode_that_there_is_not(self):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="mode is not 'r' or 'w'"):
+            tf.io.gfile.GFile("file", "x")
+
     def test_folders(self):
         tf.io.gfile.makedirs("a/b")
         tf.io.gfile.makedirs("a/b")

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tapeflow._src.namespace import public
-from tapeflow._src.types.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, PermissionDeniedError
+from tapeflow._src.types.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+)
 from tapeflow._src.types.file_errors import file_errors, file_name
 
 
@@ -26,7 +32,9 @@ class GFile:
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "rb+", "wb+", "ab+", "r+b", "w+b", "a+b"):
-            raise ValueError(f"GFile: mode must be one of 'r', 'w', 'a', with '+' or 'b' where wanted; got {mode!r}")
+            raise InvalidArgumentError.of(
+                f"GFile: mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+', with 'b' where wanted; got {mode!r}"
+            )
         self._name, self._mode = name, mode
         self._binary = "b" in mode
 
@@ -188,7 +196,7 @@ def mkdir(path: Any) -> None:
     >>> tf.io.gfile.mkdir("folder")
     """
     name = file_name(path)
-    if not os.path.isdir(name):
+    if name and not os.path.isdir(name):
         with file_errors(name):
             os.mkdir(name)
 
@@ -201,8 +209,14 @@ def makedirs(path: Any) -> None:
     >>> tf.io.gfile.isdir("a/b")
     True
     """
-    with file_errors(path):
-        os.makedirs(file_name(path), exist_ok=True)
+    name = file_name(path)
+    if not name:  # the folder of a path without one: it exists
+        return
+    with file_errors(name):
+        try:
+            os.makedirs(name, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise FailedPreconditionError.of(f"makedirs: {name} or what is above it is not a directory") from None
 
 
 @public("io.gfile.remove", "compat.v1.gfile.Remove", "compat.v1.io.gfile.remove")

@@ -32,6 +32,10 @@ def test_bytes_of_an_event(writer, tmp_path):
     )
 
 
+def test_the_file_is_there_as_soon_as_its_writer(writer, tmp_path):
+    assert events(tmp_path) == []
+
+
 def test_scalars(writer, tmp_path):
     with writer.as_default(step=7):
         tf.summary.scalar("loss", 1.5)

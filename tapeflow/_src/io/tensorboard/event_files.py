@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tapeflow._src import _core
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.records import framed
 from tapeflow._src.namespace import public
@@ -84,6 +85,7 @@ class SummaryWriter:
         writer = messages.SourceMetadata(writer="tapeflow")
         first = messages.Event(wall_time=now, file_version="brain.Event:2", source_metadata=writer)
         self._file.write(framed(first.SerializeToString()))
+        self._file.flush()
 
     def write(self, event: Any) -> bool:
         """Adds an event; whether it is kept."""
@@ -138,7 +140,10 @@ def create_file_writer(
     if logdir is None:
         raise ValueError("Argument `logdir` cannot be None")
     suffix = ".v2" if filename_suffix is None else str(filename_suffix)
-    return SummaryWriter(file_name(logdir), suffix, 10 if max_queue is None else max(1, int(max_queue)))
+    writer = SummaryWriter(file_name(logdir), suffix, 10 if max_queue is None else max(1, int(max_queue)))
+    if not _core.is_tracing():
+        writer.init()
+    return writer
 
 
 @public("summary.create_noop_writer")
