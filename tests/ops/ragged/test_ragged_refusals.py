@@ -88,3 +88,15 @@ def test_split_into_a_number_that_is_known():
 def test_values_of_a_graph_have_no_array():
     with tf.Graph().as_default(), pytest.raises(ValueError, match="only supported in eager mode"):
         tf.RaggedTensor.from_row_splits(tf.compat.v1.placeholder(tf.int32, [2]), [0, 2]).numpy()
+
+
+@pytest.mark.parametrize("key", ["a", 0.5, [[0]], np.array([0, 1]), tf.constant([0, 1]), tf.constant(1.0)])
+def test_an_index_that_is_no_integer_is_refused(key):
+    with pytest.raises(TypeError, match="Only integers, slices"):
+        tf.ragged.constant([[1, 2], [3]])[key]
+
+
+def test_integers_of_every_kind_choose_a_row():
+    rows = tf.ragged.constant([[1, 2], [3]])
+    for key in (1, -1, np.int64(1), tf.constant(1), tf.constant(1, tf.int64)):
+        assert rows[key].numpy().tolist() == [3]

@@ -299,7 +299,10 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         hint = next((v.dtype for v in (start, limit, delta) if _core.is_tensor(v)), None)
         start, limit, delta = (convert_to_tensor(v, dtype_hint=hint) for v in (start, limit, delta))
     order = ["int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64"]
-    common = max((v.dtype.name for v in (start, limit, delta)), key=order.index)
+    names = [v.dtype.name for v in (start, limit, delta)]
+    if wrong := [name for name in names if name not in order]:
+        raise TypeError(f"range: start, limit and delta must be real numbers; got dtype {wrong[0]}")
+    common = max(names, key=order.index)
     return _narrowed_range(*(cast(v, common) for v in (start, limit, delta)))
 
 

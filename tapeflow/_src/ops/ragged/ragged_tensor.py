@@ -54,6 +54,19 @@ def _has_rule(function: Any, name: str, first: Any) -> bool:
     return name == "reduce_join" or not str(getattr(function, "__module__", "")).startswith(_NAMESAKES)
 
 
+def _row_number(key: Any) -> int:
+    """The integer of an index."""
+    if isinstance(key, bool | np.bool_):
+        raise ValueError("RaggedTensor: mask cannot be scalar.")
+    whole = key.dtype.name in ("int32", "int64") and key.shape.rank == 0 if _core.is_tensor(key) else None
+    if whole or (whole is None and isinstance(key, int | np.integer)):
+        return int(key)
+    raise TypeError(
+        "RaggedTensor: Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 "
+        f"tensors are valid indices, got {key!r}"
+    )
+
+
 @public("RaggedTensor", "compat.v1.RaggedTensor")
 class RaggedTensor(RaggedOperators, RaggedRows):
     """Rows `values[row_splits[i]:row_splits[i + 1]]`; the values may be ragged themselves.
@@ -289,8 +302,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         if not isinstance(self, RaggedTensor):  # another class that has this method as its own: for dispatchers
             return find_public("__operators__.ragged_getitem")(self, key)
         keys = list(key) if isinstance(key, list | tuple) else [key]
-        if Ellipsis in [k for k in keys if not _core.is_tensor(k)]:
-            at = keys.index(Ellipsis)
+        at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
+        if at is not None:
             used = sum(k is not None for k in keys) - 1
             keys[at : at + 1] = [builtins.slice(None)] * (self.shape.rank - used)
         return self._item(keys)
@@ -315,7 +328,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             splits = self._row_splits
             part = self._values[splits[:-1][first] : splits[1:][first]]
             return part[tuple(rest)] if rest else part
-        row = int(first)
+        row = _row_number(first)
         count = self._row_splits.shape[0] - 1
         if not -count <= row < count:
             raise IndexError(f"Row key {row} out of bounds")
