@@ -125,6 +125,12 @@ def test_slice_assignment_of_every_kind():
     np.testing.assert_array_equal(v, expected)
 
 
+def test_a_shallow_copy_is_the_same_variable():
+    v = tf.Variable(1.0)
+    assert copy.copy(v) is v
+    assert copy.copy([v])[0] is v
+
+
 def test_pickle_and_copies():
     v = tf.Variable([1.0, 2.0], name="w", trainable=False)
     for other in (pickle.loads(pickle.dumps(v)), copy.deepcopy(v)):

@@ -556,6 +556,9 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     def __format__(self, specification: str) -> str:
         return format(self.numpy(), specification) if specification else str(self)
 
+    def __copy__(self) -> Variable:
+        return self  # a shallow copy shares its state
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         copy = Variable(
             self.numpy(), trainable=self.trainable, name=self._name, dtype=self.dtype, shape=self.shape,

@@ -130,6 +130,15 @@ class SparseTensor(ValuesTensor):
         """
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """The parts as arrays, computed in the session or in the default one."""
+        parts = (self._values, self._indices, self._dense_shape)
+        of_graph = next((part for part in parts if _core.is_symbolic(part)), self._values)  # others are constants
+        session = session or of_graph.graph.default_session()
+        if session is None:
+            return of_graph.eval(feed_dict)  # says that there is no session
+        return session.run(self, feed_dict)
+
     def _numpy(self) -> SparseTensorValue:
         return SparseTensorValue(self._indices.numpy(), self._values.numpy(), self._dense_shape.numpy())
 

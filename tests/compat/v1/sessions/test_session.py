@@ -295,3 +295,15 @@ def test_default_dictionaries_keep_their_factory():
         found = session.run(defaultdict(list, {"a": tf.constant(1.0)}))
         assert found == {"a": 1.0}
         assert found["b"] == []
+
+
+def test_a_sparse_tensor_evaluates_itself(graph):
+    values = tf.placeholder(tf.float32, [1])
+    x = tf.SparseTensor([[0, 1]], values, [2, 2])
+    with pytest.raises(ValueError, match="No default session is registered"):
+        x.eval()
+    with tf.Session() as session:
+        found = x.eval({values: [5.0]})
+        assert isinstance(found, tf.SparseTensorValue)
+        assert [part.tolist() for part in found] == [[[0, 1]], [5.0], [2, 2]]
+        assert x.eval({values: [7.0]}, session).values.tolist() == [7.0]
