@@ -246,6 +246,7 @@ Pool& pool(int threads) {
   return *made;
 }
 
+#if defined(__linux__)
 // The CPU time this container may use, in cores, or `cores` where there is no limit.
 int cgroup_limit(int cores) {
   std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
@@ -255,6 +256,7 @@ int cgroup_limit(int cores) {
   std::fclose(file);
   return limited ? static_cast<int>(std::min<long long>(cores, (quota + period - 1) / period)) : cores;
 }
+#endif
 
 int usable_cores() {
   int cores = static_cast<int>(std::thread::hardware_concurrency());

@@ -15,9 +15,9 @@
 namespace tapeflow {
 namespace {
 
-constexpr int64_t kTileBytes = 64, kTileRows = 16;
-
 #if defined(__x86_64__)
+
+constexpr int64_t kTileBytes = 64, kTileRows = 16;
 
 #define TAPEFLOW_AMX [[gnu::target("amx-tile,amx-bf16")]]
 

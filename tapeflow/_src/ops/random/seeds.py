@@ -69,7 +69,8 @@ def _begin_in_child() -> None:
         stream.assign(_new_stream(None, None).read_value())
 
 
-os.register_at_fork(after_in_child=_begin_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 class Snapshot:
