@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
@@ -35,6 +37,7 @@ class Named(NamedTuple):
     name: str
     frame: FrameType | Closure
     item: str = ""  # "[2]" or "['key']" for an item of what has the name
+    inside: int = 0  # a line of the function that has the name, if it is not that of the frame
 
     @property
     def label(self) -> str:
@@ -82,8 +85,8 @@ class Frames(list[FrameType]):
         return self._owners
 
 
-class _Items(tuple[Any, int]):
-    """The position or key of an item, and the position of an item of it."""
+class _Items(tuple[Any, Any]):
+    """The position or key of an item, and the position or key of an item of it."""
 
 
 def user_frames() -> Frames:
@@ -124,19 +127,20 @@ def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
     for frame in frames:
         held = list(frame.f_locals.items())
         looked_into = len(held) - _LOOKED_INTO
-        for number, (name, value) in enumerate(held):
+        for number, (name, own) in enumerate(held):
+            value = own
             yield value, frame, name, None, None
             if type(value) is FunctionType and value.__closure__ and number >= looked_into:
                 closure = Closure(value)
                 yield from ((inner, closure, own, None, None) for own, inner in closure.f_locals.items())
             if number < looked_into or type(value) in _PLAIN or _core.is_tensor(value):
                 continue
+            if isinstance(value, deque):
+                value = list(itertools.islice(value, 50))
             if isinstance(value, list | tuple):
                 yield from ((item, frame, name, None, i) for i, item in enumerate(value[:50]))
-                rows = ((i, row) for i, row in enumerate(value[:50]) if type(row) in (list, tuple))
-                yield from (
-                    (item, frame, name, None, _Items((i, j))) for i, row in rows for j, item in enumerate(row[:9])
-                )
+                rows = ((i, row) for i, row in enumerate(value[:50]) if isinstance(row, list | tuple | dict))
+                yield from ((item, frame, name, None, _Items((i, j))) for i, row in rows for j, item in _entries(row))
             elif isinstance(value, dict):
                 pairs = list(value.items())[:50]
                 yield from ((item, frame, name, None, key) for key, item in pairs)
@@ -156,6 +160,11 @@ def _held_values(frames: list[FrameType]) -> Iterator[_Held]:
     for frame in frames[:3]:
         if frame.f_locals is not frame.f_globals:
             yield from ((value, frame, name, None, None) for name, value in list(frame.f_globals.items()))
+
+
+def _entries(row: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> list[tuple[Any, Any]]:
+    """The first items of a row, with their positions or keys."""
+    return list(row.items())[:9] if isinstance(row, dict) else list(enumerate(row[:9]))
 
 
 def is_direct(named: Named, value: Any) -> bool:

@@ -400,7 +400,7 @@ def is_inside_with(file: str, line: int) -> bool:
 
 def bindings_of(named: Named) -> list[Binding]:
     """The assignments to a name that its frame may have run, in the order of the text."""
-    first = named.frame.f_code.co_firstlineno
+    first = named.inside or named.frame.f_code.co_firstlineno
     attribute = named.name.rpartition(".")[2] if "." in named.name else None
     found = []
     for binding in _read(named.file).bindings:
@@ -430,10 +430,13 @@ def computations_of(named: Named) -> list[Binding]:
         return bindings_of(named)
     first = named.frame.f_code.co_firstlineno
     holders = {named.name, named.name.partition(".")[0]}
+    program = _read(named.file)
+    own = {b.scope for b in program.bindings if named.name in b.names}  # of functions that bind the name themselves
+    is_global = named.frame.f_code.co_name == "<module>"
     fills = [
         Binding(s.bound, s.used, s.lines[0], s.scope, False, True, s.lines[1], s.unread, s.unread)
-        for s in _read(named.file).statements
-        if not holders.isdisjoint(s.bound) and s.scope[0] <= first <= s.scope[1]
+        for s in program.statements
+        if not holders.isdisjoint(s.bound) and (s.scope[0] <= first <= s.scope[1] or (is_global and s.scope not in own))
     ]
     fills += [b for f in fills for b in _of_what_is_put_in(named, f, holders)]
     return sorted({b.line: b for b in (*fills, *bindings_of(named))}.values(), key=lambda b: (not b.augmented, b.line))
@@ -441,8 +444,15 @@ def computations_of(named: Named) -> list[Binding]:
 
 def _of_what_is_put_in(named: Named, fill: Binding, holders: set[str]) -> list[Binding]:
     """The assignments to a name that a statement puts into something as it stands, as `rows.append(row)`."""
-    names = {n for n in fill.unread if n.partition(".")[0] not in {h.partition(".")[0] for h in holders}}
-    return [b for n in names for b in bindings_of(Named(n, named.frame))] if len(names) == 1 else []
+    made = set(re.findall(r"\b([A-Z]\w*)\(", linecache.getline(named.file, fill.line)))  # rows, such as named tuples
+    names = {n for n in fill.unread if n.partition(".")[0] not in {h.partition(".")[0] for h in holders} | made}
+    return [b for n in names for b in bindings_of(_named_in(n, named, fill))] if len(names) == 1 else []
+
+
+def _named_in(name: str, named: Named, binding: Binding) -> Named:
+    """A name that a binding uses: of its own function, if that is not the frame's."""
+    first = named.frame.f_code.co_firstlineno
+    return Named(name, named.frame, "", 0 if binding.scope[0] <= first <= binding.scope[1] else binding.scope[0])
 
 
 def uses_name(
@@ -461,7 +471,8 @@ def uses_name(
         return True
     if depth == 0:
         return False
-    inner = (b for n in uses for b in bindings_of(Named(n, named.frame)) if b.line < before and b is not binding)
+    bindings = (b for n in uses for b in bindings_of(_named_in(n, named, binding)))
+    inner = (b for b in bindings if b.line < before and b is not binding)
     return any(uses_name(named, b, source, b.line, depth - 1, smooth) for b in inner)
 
 
