@@ -73,3 +73,13 @@ def test_a_new_default_graph_forgets_scopes():
         with v1.variable_scope(None, default_name="layer"):
             names.append(v1.get_variable("w", initializer=2.0).name)
     assert names == ["layer/w:0"] * 2
+
+
+def test_later_calls_make_no_trainable_variables():
+    with tf.Graph().as_default():
+        template = v1.make_template("s", lambda: v1.Variable(1.0))
+        template()
+        with pytest.raises(ValueError, match="Trainable variable created when calling a template after the first time"):
+            template()
+    with pytest.raises(ValueError, match="name cannot be None"):
+        v1.make_template(None, lambda: 1)

@@ -13,6 +13,7 @@ from tapeflow._src.compat.v1.variables.variable_scope import variable_scope
 from tapeflow._src.compat.v1.variables.variable_store import EagerVariableStore
 from tapeflow._src.namespace import public
 from tapeflow._src.types.trackable import Trackable
+from tapeflow._src.variables import session_graph
 
 
 class Template(Trackable):
@@ -55,8 +56,14 @@ class Template(Trackable):
         return recorded(name, *args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        before = _trainable_variables()
         with self._store.as_default() if self._store else nullcontext(), self._opened():
             result = self._function(*args, **kwargs)
+        if self._called and len(_trainable_variables()) > len(before):
+            raise ValueError(
+                "Trainable variable created when calling a template after the first time, perhaps you used "
+                f"tf.Variable when you meant tf.get_variable: {_trainable_variables()[len(before) :]}"
+            )
         self._called = True
         return result
 
@@ -77,6 +84,12 @@ class Template(Trackable):
     non_trainable_variables = non_trainable_weights = property(
         lambda self: [v for v in self.variables if not (v.trainable and any(v is g for g in self._globals))]
     )
+
+
+def _trainable_variables() -> list[Any]:
+    """Those of the graph that is being built."""
+    graph = session_graph()
+    return [] if graph is None else graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
 
 @contextmanager
@@ -106,6 +119,8 @@ def make_template(
     ...     [v.name for v in tf.compat.v1.global_variables()]
     ['scale/w:0']
     """
+    if name_ is None:
+        raise ValueError("make_template: name cannot be None.")
     if unique_name_ is not None and executing_eagerly():
         raise ValueError("unique_name_ cannot be used when eager execution is enabled.")
     function = functools.partial(func_, **kwargs) if kwargs else func_
