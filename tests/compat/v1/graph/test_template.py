@@ -81,5 +81,9 @@ def test_later_calls_make_no_trainable_variables():
         template()
         with pytest.raises(ValueError, match="Trainable variable created when calling a template after the first time"):
             template()
+    eager = v1.make_template("s", lambda name: v1.get_variable(name, [2]))
+    assert eager("a") is eager("a")
+    with pytest.raises(ValueError, match="Trainable variable created when calling a template after the first time"):
+        eager("b")
     with pytest.raises(ValueError, match="name cannot be None"):
         v1.make_template(None, lambda: 1)

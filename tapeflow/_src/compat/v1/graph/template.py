@@ -56,16 +56,23 @@ class Template(Trackable):
         return recorded(name, *args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        before = _trainable_variables()
+        before = self._trainable_variables()
         with self._store.as_default() if self._store else nullcontext(), self._opened():
             result = self._function(*args, **kwargs)
-        if self._called and len(_trainable_variables()) > len(before):
+        if self._called and len(self._trainable_variables()) > len(before):
             raise ValueError(
                 "Trainable variable created when calling a template after the first time, perhaps you used "
-                f"tf.Variable when you meant tf.get_variable: {_trainable_variables()[len(before) :]}"
+                f"tf.Variable when you meant tf.get_variable: {self._trainable_variables()}"
             )
         self._called = True
         return result
+
+    def _trainable_variables(self) -> list[Any]:
+        """Those of the graph that is being built; eagerly, of the template."""
+        graph = session_graph()
+        if graph is not None:
+            return list(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
+        return self._store.trainable_variables() if self._store else []
 
     func = property(lambda self: self._function)
     variable_scope = var_scope = property(lambda self: self._scope)
@@ -84,12 +91,6 @@ class Template(Trackable):
     non_trainable_variables = non_trainable_weights = property(
         lambda self: [v for v in self.variables if not (v.trainable and any(v is g for g in self._globals))]
     )
-
-
-def _trainable_variables() -> list[Any]:
-    """Those of the graph that is being built."""
-    graph = session_graph()
-    return [] if graph is None else graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
 
 @contextmanager
