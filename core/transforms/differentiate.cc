@@ -149,7 +149,7 @@ struct Derivatives {
   std::vector<std::shared_ptr<CallPlan>> calls;
   std::vector<std::shared_ptr<Graph>> specialised;
 };
-constexpr size_t kMostKept = 8;
+constexpr size_t kMostKept = 16;  // as many as plans of small graphs
 template <class T> void keep(std::vector<T>& list, T item) {
   if (list.size() == kMostKept) list.erase(list.begin());
   list.push_back(std::move(item));

@@ -144,6 +144,17 @@ unknown = tf.function(lambda a: tf.reduce_sum(tf.tanh(a), 0), input_signature=[t
 given = tf.constant([[1.0, 2.0]])
 STEPS["unknown_shape"] = lambda: unknown(given)
 
+
+@tf.function(input_signature=[tf.TensorSpec([None, 8])])
+def branch_of_rows(rows):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.cond(tf.reduce_sum(rows) > 0, lambda: rows * v, lambda: tf.nn.relu(rows) @ w) ** 2)
+    return tape.gradient(loss, v)
+
+
+sizes = [tf.ones([n, 8]) for n in range(2, 14)]
+STEPS["sizes"] = lambda: [branch_of_rows(rows) for rows in sizes]
+
 for name, step in STEPS.items():
     for _ in range(10):
         step()
@@ -171,5 +182,5 @@ def test_warm_calls_allocate_only_their_outputs(tmp_path):
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     made = dict(line.split() for line in run.stdout.splitlines())
-    assert len(made) == 24
+    assert len(made) == 25
     assert {name: count for name, count in made.items() if count != "0"} == {}
