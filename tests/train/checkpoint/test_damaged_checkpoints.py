@@ -39,7 +39,7 @@ def with_entry(prefix, name, change):
     change(entry)
     entries[name] = entry.SerializeToString()
     with open(f"{prefix}.index", "wb") as file:
-        file.write(tensor_bundle._table(entries))
+        file.write(tensor_bundle.table_bytes(entries))
 
 
 def test_strings_have_checksums(prefix):
@@ -118,7 +118,7 @@ def snappy(data):
 
 def test_compressed_blocks_are_read(tmp_path):
     entries = {b"a": b"12345678"}
-    plain = tensor_bundle._table(entries)
+    plain = tensor_bundle.table_bytes(entries)
     assert read_table(plain, "x") == entries
     block = tensor_bundle._block(entries)[:-5]
     assert unpack_snappy(snappy(b"abcdefgh"), "x") == b"abcdefghefgh"

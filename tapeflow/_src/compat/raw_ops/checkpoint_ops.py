@@ -13,8 +13,9 @@ from tapeflow._src import _core
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call, host_effect
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle, PartsOfWhole, write_bundle
+from tapeflow._src.train.checkpoint.tensor_slices import read_slices, write_slices
 from tapeflow._src.types.dtypes import as_dtype
-from tapeflow._src.types.errors import InvalidArgumentError, UnimplementedError
+from tapeflow._src.types.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from tapeflow._src.types.tensor_shape import TensorShape
 
 GenerateVocabRemapping = namedtuple("GenerateVocabRemapping", ["remapping", "num_present"])
@@ -112,6 +113,34 @@ def _restore(prefix: Any, names: Any, parts: Any, dtypes: Sequence[Any]) -> list
 
     outputs = list(zip(dtypes, _restored_shapes(parts, len(dtypes))))
     return list(host_call(read, [prefix, names, parts], outputs, reads=True))
+
+
+def _save_slices(filename: Any, names: Any, tensors: Sequence[Any]) -> Any:
+    def write(filename: Any, names: Any, *values: Any) -> None:
+        texts = _texts(names)
+        if len(texts) != len(values):
+            raise InvalidArgumentError.of(f"Save: {len(texts)} tensor_names for {len(values)} tensors")
+        write_slices(_path(filename), {name: value.numpy() for name, value in zip(texts, values)})
+
+    given = [convert_to_tensor(x, "string") for x in (filename, names)]
+    return host_effect(write, [*given, *(convert_to_tensor(x) for x in tensors)])
+
+
+def _restore_slices(file_pattern: Any, tensor_name: Any, dt: Any, preferred_shard: int) -> Any:
+    def read(file_pattern: Any, tensor_name: Any) -> list[Any]:
+        name, found = _path(tensor_name), read_slices(_path(file_pattern))
+        if name not in found:
+            raise NotFoundError.of(f'Tensor name "{name}" not found in checkpoint files {_path(file_pattern)}')
+        value = convert_to_tensor(found[name])
+        if value.dtype != as_dtype(dt):
+            raise InvalidArgumentError.of(
+                f"Restore: tensor_name = {name}; expected dtype {as_dtype(dt).name} does not equal original dtype "
+                f"{value.dtype.name}"
+            )
+        return [value]
+
+    given = [convert_to_tensor(x, "string") for x in (file_pattern, tensor_name)]
+    return host_call(read, given, [(dt, None)], reads=True)[0]
 
 
 def _sharded(basename: Any, shard: Any, count: Any) -> Any:
@@ -219,6 +248,8 @@ ROWS: list[tuple[str, str, Any]] = [
         "max_rows_in_memory=-1",
         _load_and_remap,
     ),
+    ("Restore", "file_pattern, tensor_name, dt, preferred_shard=-1", _restore_slices),
+    ("Save", "filename, tensor_names, data", _save_slices),
     ("RestoreV2", "prefix, tensor_names, shape_and_slices, dtypes", _restore),
     ("SaveV2", "prefix, tensor_names, shape_and_slices, tensors", _save),
     ("ShardedFilename", "basename, shard, num_shards", _sharded),

@@ -317,6 +317,14 @@ message TensorSliceProto
   1 extent TensorSliceProto.Extent*
 message TensorSliceProto.Extent
   1 start int64; 2 length int64 of has_length_hack
+message SavedSliceMeta
+  1 name string; 2 shape TensorShapeProto; 3 type enum DataType; 4 slice TensorSliceProto*
+message SavedTensorSliceMeta
+  1 tensor SavedSliceMeta*; 2 versions VersionDef
+message SavedSlice
+  1 name string; 2 slice TensorSliceProto; 3 data TensorProto
+message SavedTensorSlices
+  1 meta SavedTensorSliceMeta; 2 data SavedSlice
 message SnapshotMetadataRecord
   1 graph_hash string; 2 run_id string; 3 creation_timestamp int64; 4 version int64; 5 dtype enum DataType*;
   6 num_elements int64; 1000 finalized bool

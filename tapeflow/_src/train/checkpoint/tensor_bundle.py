@@ -90,7 +90,7 @@ def add_bundle(files: AtomicFiles, prefix: str, array_by_name: Mapping[str, Any]
                     entry = _entry(array, offset, len(data), crc)
                     offset += len(data)
                 entries[key] = entry.SerializeToString()
-    index = _table(entries)
+    index = table_bytes(entries)
     files.write(f"{prefix}.index", index)
     return index
 
@@ -150,7 +150,8 @@ def _encoded(array: np.ndarray) -> tuple[bytes | memoryview, int]:
     return lengths + rest, _core.crc32c(rest, crc)
 
 
-def _table(entries: dict[bytes, bytes]) -> bytes:
+def table_bytes(entries: dict[bytes, bytes]) -> bytes:
+    """A sorted table of these entries, as a file."""
     data = _block(entries)
     nothing = _block({})
     first = encode_varint(0) + encode_varint(len(data) - 5)
