@@ -1,4 +1,5 @@
-// Reductions of many short rows: one result for each, several rows at a time. Products of long rows, too.
+// Many short rows, several at a time: reductions, with one result for each, softmax and what normalization needs.
+// Products of long rows, too.
 #pragma once
 #include <cstdint>
 
@@ -11,6 +12,12 @@ constexpr int64_t kLongestShortRow = 64;
 template <class T> struct ShortRowKernels {
   using Kernel = void (*)(const T* x, T* y, int64_t rows, int64_t length);
   Kernel sum, max, min, product, sum_of_squares;
+  Kernel softmax, log_softmax;  // y has the rows' elements; it may be x
+  // The mean of each row and the mean squared distance from it.
+  void (*moments)(const T* x, T* mean, T* variance, int64_t rows, int64_t length);
+  // y = (x - center) factor + offset with numbers of each row; added to y if `adds`.
+  void (*shift_and_scale)(const T* x, const T* center, const T* factor, const T* offset, T* y, int64_t rows,
+                          int64_t length, bool adds);
   T (*product_of_row)(const T* x, int64_t n);  // of any length; that of no elements is 1
 };
 

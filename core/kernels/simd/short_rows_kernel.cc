@@ -1,4 +1,4 @@
-// Reductions of short rows for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace.
+// Loops over short rows for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace.
 #include "kernels/simd/short_rows.h"
 
 #include "kernels/simd/vector_memory.h"
@@ -102,6 +102,93 @@ template <class T, class F> void reduce(const T* x, T* y, int64_t rows, int64_t 
   store_first(y, folded_rows[0], rows);
 }
 
+// Writes each of `rows` elements `length` times, and at most a vector more.
+template <class T> TAPEFLOW_INLINE void repeat_each(const T* x, T* y, int64_t rows, int64_t length) {
+  constexpr int64_t width = lanes<Vector<T>>;
+  for (int64_t r = 0; r < rows; ++r, y += length)
+    for (int64_t i = 0; i < length; i += width) store(y + i, splat<Vector<T>>(x[r]));
+}
+
+// Calls visit(first element, elements) for each vector along n elements; the last one may be short.
+template <class T, class Visit> TAPEFLOW_INLINE void by_vectors(int64_t n, Visit visit) {
+  constexpr int64_t width = lanes<Vector<T>>;
+  int64_t i = 0;
+  for (; i <= n - width; i += width) visit(i, width);
+  if (i < n) visit(i, n - i);
+}
+template <class T> TAPEFLOW_INLINE Vector<T> load_up_to(const T* x, int64_t count) {
+  return count == lanes<Vector<T>> ? load(x) : load_first(x, count);
+}
+template <class T> TAPEFLOW_INLINE void store_up_to(T* y, Vector<T> x, int64_t count) {
+  count == lanes<Vector<T>> ? store(y, x) : store_first(y, x, count);
+}
+
+// A block of rows at a time: what belongs to a row is repeated for its elements, so that vectors are full.
+template <class T, bool logarithm> [[gnu::flatten]] void softmax(const T* x, T* y, int64_t rows, int64_t length) {
+  using V = Vector<T>;
+  constexpr int64_t width = lanes<V>, most = 1024;
+  T of_rows[most], wide[most + width], powers[most + width];
+  const int64_t at_once = most / length;
+  for (; rows > 0; rows -= at_once, x += at_once * length, y += at_once * length) {
+    const int64_t count = rows < at_once ? rows : at_once, n = count * length;
+    reduce<T, Larger<T>>(x, of_rows, count, length);
+    repeat_each(of_rows, wide, count, length);
+    by_vectors<T>(n, [&](int64_t i, int64_t some) {
+      const V distance = load_up_to(x + i, some) - load(wide + i);
+      if (logarithm) store(wide + i, distance);
+      store(powers + i, exp(distance));
+    });
+    reduce<T, Plus<T>>(powers, of_rows, count, length);
+    by_vectors<T>(count, [&](int64_t r, int64_t some) {
+      const V sum = load_up_to(of_rows + r, some);
+      store_up_to(of_rows + r, logarithm ? log(sum) : T(1) / sum, some);
+    });
+    repeat_each(of_rows, logarithm ? powers : wide, count, length);
+    by_vectors<T>(n, [&](int64_t i, int64_t some) {
+      const V a = load(wide + i), b = load(powers + i);
+      store_up_to(y + i, logarithm ? a - b : b * a, some);
+    });
+  }
+}
+
+template <class T> [[gnu::flatten]] void moments(const T* x, T* mean, T* variance, int64_t rows, int64_t length) {
+  constexpr int64_t width = lanes<Vector<T>>, most = 1024;
+  T wide[most + width];
+  const int64_t at_once = most / length;
+  for (int64_t first = 0; first < rows; first += at_once, x += at_once * length) {
+    const int64_t count = rows - first < at_once ? rows - first : at_once;
+    const auto divide = [count, length](T* numbers) {
+      by_vectors<T>(count, [=](int64_t i, int64_t some) {
+        store_up_to(numbers + i, load_up_to(numbers + i, some) / T(length), some);
+      });
+    };
+    reduce<T, Plus<T>>(x, mean + first, count, length);
+    divide(mean + first);
+    repeat_each(mean + first, wide, count, length);
+    by_vectors<T>(count * length,
+                  [&](int64_t i, int64_t some) { store(wide + i, load_up_to(x + i, some) - load(wide + i)); });
+    reduce<T, PlusSquare<T>>(wide, variance + first, count, length);
+    divide(variance + first);
+  }
+}
+
+template <class T> [[gnu::flatten]] void shift_and_scale(const T* x, const T* center, const T* factor, const T* offset,
+                                                         T* y, int64_t rows, int64_t length, bool adds) {
+  constexpr int64_t width = lanes<Vector<T>>, most = 512;
+  T centers[most + width], factors[most + width], offsets[most + width];
+  const int64_t at_once = most / length;
+  for (int64_t first = 0; first < rows; first += at_once, x += at_once * length, y += at_once * length) {
+    const int64_t count = rows - first < at_once ? rows - first : at_once;
+    repeat_each(center + first, centers, count, length);
+    repeat_each(factor + first, factors, count, length);
+    repeat_each(offset + first, offsets, count, length);
+    by_vectors<T>(count * length, [&](int64_t i, int64_t some) {
+      const Vector<T> result = (load_up_to(x + i, some) - load(centers + i)) * load(factors + i) + load(offsets + i);
+      store_up_to(y + i, adds ? load_up_to(y + i, some) + result : result, some);
+    });
+  }
+}
+
 // Eight running products hide the latency of a multiplication.
 template <class T> T product_of_row(const T* x, int64_t n) {
   using V = Vector<T>;
@@ -122,8 +209,16 @@ template <class T> T product_of_row(const T* x, int64_t n) {
 }
 
 template <class T> constexpr ShortRowKernels<T> make_kernels() {
-  return {reduce<T, Plus<T>>,  reduce<T, Larger<T>>,     reduce<T, Smaller<T>>,
-          reduce<T, Times<T>>, reduce<T, PlusSquare<T>>, product_of_row<T>};
+  return {.sum = reduce<T, Plus<T>>,
+          .max = reduce<T, Larger<T>>,
+          .min = reduce<T, Smaller<T>>,
+          .product = reduce<T, Times<T>>,
+          .sum_of_squares = reduce<T, PlusSquare<T>>,
+          .softmax = softmax<T, false>,
+          .log_softmax = softmax<T, true>,
+          .moments = moments<T>,
+          .shift_and_scale = shift_and_scale<T>,
+          .product_of_row = product_of_row<T>};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/scratch.h"
+#include "kernels/simd/short_rows.h"
 #include "ops/family.h"
 #include "ops/one_dtype.h"
 
@@ -75,6 +76,9 @@ template <class T> bool compute_moments(const T* x, const Table& t, T* mean, T* 
   const VectorKernels<T>& v = vector_kernels<T>();
   if (t.layout == Layout::rows) {
     parallel_for(t.rows, std::max<int64_t>(1, kChunk / t.columns), [&](int64_t begin, int64_t end) {
+      if (t.columns <= kLongestShortRow)
+        return short_row_kernels<T>().moments(x + begin * t.columns, mean + begin, variance + begin, end - begin,
+                                              t.columns);
       for (int64_t r = begin; r < end; ++r) {
         const T* row = x + r * t.columns;
         mean[r] = v.sum(row, t.columns) / T(t.columns);
@@ -118,6 +122,9 @@ template <class T> void shift_and_scale(const T* x, const Table& t, const T* mea
   auto per_column = [&](const T* numbers) { return by_row ? Scratch<T>(0) : repeated(numbers, t); };
   Scratch<T> center = per_column(mean), gain = per_column(factor), shift = per_column(offset);
   parallel_for(t.rows, std::max<int64_t>(1, kChunk / columns), [&](int64_t begin, int64_t end) {
+    if (by_row && columns <= kLongestShortRow)
+      return short_row_kernels<T>().shift_and_scale(x + begin * columns, mean + begin, factor + begin, offset + begin,
+                                                    dx + begin * columns, end - begin, columns, adds);
     Scratch<T> room(columns * joined_rows(t));
     if (!by_row)
       return for_long_rows(begin, end, t, [&](int64_t at, int64_t n) {
