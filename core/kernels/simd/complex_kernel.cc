@@ -1,6 +1,6 @@
 // The complex kernels for one instruction set: compiled once per set, with TAPEFLOW_ISA as the namespace. A vector of
 // floats holds numbers as they lie in memory, real and imaginary parts in turns.
-#include "kernels/simd/complex.h"
+#include "kernels/simd/complex_functions.h"
 
 #include "kernels/simd/vector_memory.h"
 
@@ -92,6 +92,63 @@ TAPEFLOW_INLINE Half magnitude(F x) {
   return __builtin_convertvector(infinite ? splat<D>(C<D>::infinity) : y, Half);
 }
 
+// Numbers that are not `usual` are left to the library.
+template <class Usual> [[gnu::noinline, gnu::cold]] F by_library(F x, F y, const Usual& usual, Number (*f)(Number)) {
+  for (int i = 0; i < kNumbers; ++i)
+    if (!usual[i]) {
+      const Number value = f(number(x[2 * i], x[2 * i + 1]));
+      y[2 * i] = __real__ value, y[2 * i + 1] = __imag__ value;
+    }
+  return y;
+}
+template <class Usual> TAPEFLOW_INLINE F checked(F x, F y, const Usual& usual, Number (*f)(Number)) {
+  return __builtin_expect(any(~usual), 0) ? by_library(x, y, usual, f) : y;
+}
+
+constexpr double kFarAngle = 1e5, kLargeExponent = 300;
+
+TAPEFLOW_INLINE F sin_of(F x) {
+  const D re = part<0>(x), im = part<1>(x);
+  const auto usual = (abs(re) < kFarAngle) & (abs(im) < kLargeExponent);
+  return checked(x, joined(sin(re) * cosh(im), cos(re) * sinh(im)), usual, [](Number z) { return __builtin_csinf(z); });
+}
+TAPEFLOW_INLINE F cos_of(F x) {
+  const D re = part<0>(x), im = part<1>(x);
+  const auto usual = (abs(re) < kFarAngle) & (abs(im) < kLargeExponent);
+  return checked(x, joined(cos(re) * cosh(im), -(sin(re) * sinh(im))), usual,
+                 [](Number z) { return __builtin_ccosf(z); });
+}
+// With t = tan(im), s = sinh(re) and b = 1 + t²: (b s sqrt(1 + s²) + i t) / (1 + b s²), where nothing cancels.
+TAPEFLOW_INLINE F tanh_of(F x) {
+  const D re = part<0>(x), im = part<1>(x), t = tan(im), s = sinh(re), b = fma(t, t, splat<D>(1)), square = s * s;
+  const D scale = 1.0 / fma(b, square, splat<D>(1));
+  const auto usual = (abs(re) < kLargeExponent) & (abs(im) < kFarAngle);
+  return checked(x, joined(b * s * sqrt(square + 1.0) * scale, t * scale), usual,
+                 [](Number z) { return __builtin_ctanhf(z); });
+}
+// The larger part of the root has no cancellation; the other one follows from it.
+TAPEFLOW_INLINE F sqrt_of(F x) {
+  const D re = part<0>(x), im = part<1>(x), size = abs(re);
+  const D large = sqrt((sqrt(re * re + im * im) + size) * 0.5);
+  const D small = large == 0.0 ? D{} : abs(im) / (large + large);
+  const auto right = re >= 0.0, usual = (size < C<D>::infinity) & (abs(im) < C<D>::infinity);
+  return checked(x, joined(right ? large : small, copysign(right ? small : large, im)), usual,
+                 [](Number z) { return __builtin_csqrtf(z); });
+}
+// Near the unit circle the logarithm of |z|² is that of 1 + (large - 1) (large + 1) + small², exact in double.
+TAPEFLOW_INLINE F log_of(F x) {
+  const D re = part<0>(x), im = part<1>(x), a = abs(re), b = abs(im);
+  const auto steep = b > a;
+  const D large = steep ? b : a, small = steep ? a : b, square = fma(large, large, small * small);
+  const D near = log1p(fma(large - 1.0, large + 1.0, small * small));
+  const D angle = atan(small / large), upper = steep ? C<D>::half_pi[0] - angle : angle;
+  const auto left = (decltype(b > a))((bits(re) & sign_bit<D>) != 0);
+  const D whole = left ? 2 * C<D>::half_pi[0] - upper : upper;
+  const auto usual = (large > 0.0) & (large < C<D>::infinity) & (small == small);
+  return checked(x, joined(0.5 * ((square > 0.5) & (square < 3.0) ? near : log(square)), copysign(whole, im)), usual,
+                 [](Number z) { return __builtin_clogf(z); });
+}
+
 // ---- Loops --------------------------------------------------------------------------------------------------------
 
 TAPEFLOW_INLINE const float* floats(const Complex* p) { return reinterpret_cast<const float*>(p); }
@@ -149,6 +206,15 @@ constinit const VectorKernels<Complex> complex_kernels = {
     .negative = unary<[](F x) { return -x; }>,
     .exp = unary<[](F x) { return exp_of(x); }>,
     .abs = magnitudes,
+};
+
+extern const ComplexFunctions functions_of_complex;
+constinit const ComplexFunctions functions_of_complex = {
+    .sqrt = unary<[](F x) { return sqrt_of(x); }>,
+    .log = unary<[](F x) { return log_of(x); }>,
+    .sin = unary<[](F x) { return sin_of(x); }>,
+    .cos = unary<[](F x) { return cos_of(x); }>,
+    .tanh = unary<[](F x) { return tanh_of(x); }>,
 };
 
 }  // namespace tapeflow::TAPEFLOW_ISA

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/simd/complex_functions.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -43,7 +44,8 @@ Gradient: `dx = dy * exp(x)`.
      {},
      {"Clip the argument: tf.math.expm1(tf.minimum(x, 80.))."}});
 const Op& log_op = unary<floating | complexes>(
-    "Log", [](auto x) { return std::log(x); }, [](auto& v) { return v.log; },
+    "Log", [](auto x) { return std::log(x); },
+    ComplexToo{RealOrComplex<[](auto& v) { return v.log; }, &ComplexFunctions::log>{}},
     [](X x, Dy dy) { return multiply(dy, reciprocal(x)); },
     {{"math.log"},
      R"(Natural logarithm of `x`.

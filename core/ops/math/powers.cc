@@ -1,6 +1,7 @@
 // Square, reciprocal, square root and its reciprocal, with the gradients that are entries of their own.
 #include <cmath>
 
+#include "kernels/simd/complex_functions.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -52,7 +53,8 @@ const Op& reciprocal_grad_op = binary<floating | complexes>(
 Tensor reciprocal_grad(const Tensor& y, const Tensor& dy) { return run(reciprocal_grad_op, {y, dy}); }
 
 const Op& sqrt_op = unary<floating | complexes>(
-    "Sqrt", [](auto x) { return std::sqrt(x); }, [](auto& v) { return v.sqrt; },
+    "Sqrt", [](auto x) { return std::sqrt(x); },
+    ComplexToo{RealOrComplex<[](auto& v) { return v.sqrt; }, &ComplexFunctions::sqrt>{}},
     [](Y y, Dy dy) { return sqrt_grad(y, dy); },
     {{"math.sqrt", "sqrt"},
      R"(Square root of `x`.

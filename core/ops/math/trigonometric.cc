@@ -1,6 +1,7 @@
 // Circular and hyperbolic functions and their inverses.
 #include <cmath>
 
+#include "kernels/simd/complex_functions.h"
 #include "ops/family.h"
 
 namespace tapeflow {
@@ -9,7 +10,8 @@ namespace {
 constexpr NonFiniteAdvice inside_one = {"Keep the argument inside (-1, 1): tf.clip_by_value(x, -1 + 1e-6, 1 - 1e-6)."};
 
 const Op& sin_op = unary<floating | complexes>(
-    "Sin", [](auto x) { return std::sin(x); }, [](auto& v) { return v.sin; },
+    "Sin", [](auto x) { return std::sin(x); },
+    ComplexToo{RealOrComplex<[](auto& v) { return v.sin; }, &ComplexFunctions::sin>{}},
     [](X x, Dy dy) { return multiply(dy, cos(x)); }, {{"math.sin", "sin"}, R"(Sine of `x`.
 
 Gradient: `dx = dy * cos(x)`.
@@ -17,7 +19,8 @@ Gradient: `dx = dy * cos(x)`.
 >>> tf.sin([0., 1.])
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([0.      , 0.841471], dtype=float32)>)"});
 const Op& cos_op = unary<floating | complexes>(
-    "Cos", [](auto x) { return std::cos(x); }, [](auto& v) { return v.cos; },
+    "Cos", [](auto x) { return std::cos(x); },
+    ComplexToo{RealOrComplex<[](auto& v) { return v.cos; }, &ComplexFunctions::cos>{}},
     [](X x, Dy dy) { return negative(multiply(dy, sin(x))); }, {{"math.cos", "cos"}, R"(Cosine of `x`.
 
 Gradient: `dx = -dy * sin(x)`.

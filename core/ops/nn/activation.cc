@@ -5,6 +5,8 @@
 #include <numbers>
 
 #include "base/parallel.h"
+#include "kernels/simd/complex_functions.h"
+#include "kernels/simd/short_rows.h"
 #include "kernels/simd/vector.h"
 #include "op/row_structure.h"
 #include "ops/family.h"
@@ -35,7 +37,8 @@ template <class T> T sigmoid_of(T x) {
 }
 
 const Op& tanh_op = unary<floating | complexes>(
-    "Tanh", [](auto x) { return std::tanh(x); }, [](auto& v) { return v.tanh; },
+    "Tanh", [](auto x) { return std::tanh(x); },
+    ComplexToo{RealOrComplex<[](auto& v) { return v.tanh; }, &ComplexFunctions::tanh>{}},
     [](Y y, Dy dy) { return tanh_grad(y, dy); }, {{"math.tanh", "tanh", "nn.tanh"}, R"(Hyperbolic tangent of `x`.
 
 Gradient: `dx = dy * (1 - y**2)`.
@@ -364,11 +367,11 @@ Rows rows_of(const Tensor& t) {
   return {length ? t.size() / length : 0, length};
 }
 constexpr int64_t kRowsGrain = 1 << 13;
+int64_t rows_grain(Rows rows) { return std::max<int64_t>(1, kRowsGrain / std::max<int64_t>(1, rows.length)); }
 template <class Body> void for_rows(Rows rows, Body body) {
-  parallel_for(rows.count, std::max<int64_t>(1, kRowsGrain / std::max<int64_t>(1, rows.length)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) body(r);
-               });
+  parallel_for(rows.count, rows_grain(rows), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) body(r);
+  });
 }
 
 void infer_rows(Call& call) {
@@ -395,26 +398,32 @@ Tensor softmax(const Tensor& x);
 Tensor softmax_grad(const Tensor& y, const Tensor& dy);
 Tensor last_sum(const Tensor& x) { return reduce_sum(x, {-1}, true); }
 
-// y = f(x) for every row of floats; `Row` picks the loop among the vector kernels.
-template <auto Row> const Op& define_by_row(Op op) {
+// y = f(x) for every row of floats; `Row` picks the loop among the vector kernels, `ShortRows` that of many short rows.
+template <auto Row, auto ShortRows> const Op& define_by_row(Op op) {
   op.planning.cannot_fail = true;
   op.planning.rounded_once = small_floating;
   op.arguments = {tensor("logits", floating)};
   op.infer = infer_rows;
   op.kernel = [](Call& call) {
     in_wide_floats(call, []<class T>(T*, std::span<const Tensor> in, Tensors& out) {
-      Rows rows = rows_of(in[0]);
-      auto kernel = Row(vector_kernels<T>());
-      for_rows(rows, [&](int64_t r) {
-        kernel(in[0].data<T>() + r * rows.length, out[0].template mutable_data<T>() + r * rows.length, rows.length);
-      });
+      const Rows rows = rows_of(in[0]);
+      const T* x = in[0].data<T>();
+      T* y = out[0].template mutable_data<T>();
+      if (rows.length <= kLongestShortRow) {
+        const auto kernel = ShortRows(short_row_kernels<T>());
+        return parallel_for(rows.count, rows_grain(rows), [&](int64_t begin, int64_t end) {
+          kernel(x + begin * rows.length, y + begin * rows.length, end - begin, rows.length);
+        });
+      }
+      const auto kernel = Row(vector_kernels<T>());
+      for_rows(rows, [&](int64_t r) { kernel(x + r * rows.length, y + r * rows.length, rows.length); });
     });
   };
   op.batch = batch_leading;
   return define(std::move(op));
 }
 
-const Op& softmax_op = define_by_row<[](auto& v) { return v.softmax_row; }>(Op{
+const Op& softmax_op = define_by_row<[](auto& v) { return v.softmax_row; }, [](auto& s) { return s.softmax; }>(Op{
     .name = "Softmax",
     .vjp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.dy())); },
     .jvp = [](RuleContext& c) { c.set(0, softmax_grad(c.y(), c.x_dot(0))); },
@@ -463,11 +472,12 @@ const Op& softmax_grad_op = define(Op{
 });
 Tensor softmax_grad(const Tensor& y, const Tensor& dy) { return run(softmax_grad_op, {y, dy}); }
 
-const Op& log_softmax_op = define_by_row<[](auto& v) { return v.log_softmax_row; }>(Op{
-    .name = "LogSoftmax",
-    .vjp = [](RuleContext& c) { c.set(0, subtract(c.dy(), multiply(last_sum(c.dy()), exp(c.y())))); },
-    .keep = keep_output(0),
-});
+const Op& log_softmax_op =
+    define_by_row<[](auto& v) { return v.log_softmax_row; }, [](auto& s) { return s.log_softmax; }>(Op{
+        .name = "LogSoftmax",
+        .vjp = [](RuleContext& c) { c.set(0, subtract(c.dy(), multiply(last_sum(c.dy()), exp(c.y())))); },
+        .keep = keep_output(0),
+    });
 
 // ---- cross entropies: the loss of each row, and its derivative by the logits, which the rule multiplies by dy.
 

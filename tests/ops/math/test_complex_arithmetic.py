@@ -78,3 +78,40 @@ def test_exponential_of_complex64_at_the_edges():
     np.testing.assert_allclose(got.imag, expected.imag, rtol=3e-7)
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(np.signbit(got.imag[finite]), np.signbit(expected.imag[finite]))
+
+
+FUNCTIONS = {"sin": tf.sin, "cos": tf.cos, "tanh": tf.tanh, "sqrt": tf.sqrt, "log": tf.math.log}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_complex64_are_exact_in_both_parts(name):
+    random = np.random.default_rng(4)
+    angles = random.uniform(0, 2 * np.pi, 4000)
+    around = np.concatenate([
+        random.standard_normal(3001) + 1j * random.standard_normal(3001),
+        20 * (random.standard_normal(999) + 1j * random.standard_normal(999)),
+        np.exp(1j * angles) * (1 + random.choice([0, 1e-7, -1e-4], 4000)),  # where log is small
+        1j * (np.pi / 2 + random.uniform(-1e-3, 1e-3, 500)) + random.uniform(-1e-3, 1e-3, 500),  # near a pole of tanh
+        10.0 ** random.uniform(-30, 30, 500) * (random.standard_normal(500) + 1j * random.standard_normal(500)),
+    ])  # fmt: skip
+    z = around.astype(np.complex64)
+    if name in ("sin", "cos", "tanh"):
+        z = z[(np.abs(z.real) < 80) & (np.abs(z.imag) < 80)]
+    expected = getattr(np, name)(z.astype(np.clongdouble))
+    got = FUNCTIONS[name](z).numpy()
+    for part, exact in ((got.real, expected.real), (got.imag, expected.imag)):
+        error = np.abs(part - exact) / np.spacing(np.abs(exact).astype(np.float32))
+        assert np.max(error) < 1.01, (name, z[np.argmax(error)])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_complex64_at_the_edges(name):
+    parts = [0.0, -0.0, 1.0, -1.0, -104.0, 89.0, 710.0, -1e6, 1e-40, 3e38, np.inf, -np.inf, np.nan]
+    z = np.array([complex(re, im) for re in parts for im in parts], np.complex64)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(z)
+    got = FUNCTIONS[name](z).numpy()
+    for part, other in ((got.real, expected.real), (got.imag, expected.imag)):
+        np.testing.assert_allclose(part, other, rtol=4e-7, atol=1e-44)
+        ordinary = np.isfinite(z) & np.isfinite(other) & (np.abs(z) < 1e4)
+        np.testing.assert_array_equal(np.signbit(part[ordinary]), np.signbit(other[ordinary]))
