@@ -215,39 +215,45 @@ TAPEFLOW_INLINE D power_in_double(D x, D y) {
   return (x < 0.0) & (x > -C<D>::infinity) & ~whole ? splat<D>(C<D>::nan) : power;
 }
 
-// x^y for normal x > 0 and finite y, to 2^-28: enough for floats, whose powers here neither overflow nor vanish.
-TAPEFLOW_INLINE D power_of_floats(D x, D y) {
-  auto [mantissa, exponent] = split(x);
-  const D f = mantissa - 1.0, s = f / (f + 2.0);
-  const D limited = at_most(y * fma(s, polynomial(s * s, C<D>::log2), exponent), 1020);
-  const D v = -at_most(-limited, 1020);
-  const D biased = v + biased_rounder<D>, r = v - (biased - biased_rounder<D>);
-  return fma(r, polynomial(r, C<D>::exp2), splat<D>(1)) * (D)(bits(biased) << C<D>::mantissa_bits);
+// x^y to 2^-28 by the parts of a normal x > 0 and a finite y: enough for floats, whose powers here neither overflow nor
+// vanish. f is the mantissa - 1, and r is 1 / (f + 2) as a float, which one step of Newton's makes exact enough.
+TAPEFLOW_INLINE D power_of_floats(D f, D r, D exponent, D y) {
+  const D quotient = f * r, s = fma(fma(-quotient, f + 2.0, f), r, quotient);
+  const D v = at_most(y * fma(s, polynomial(s * s, C<D>::log2), exponent), 1020);
+  const D limited = v < -1020.0 ? splat<D>(-1020) : v;
+  const D biased = limited + biased_rounder<D>, rest = limited - (biased - biased_rounder<D>);
+  return fma(rest, polynomial(rest, C<D>::exp2), splat<D>(1)) * (D)(bits(biased) << C<D>::mantissa_bits);
 }
 
-// A function of doubles for two vectors of floats.
-template <class Function> TAPEFLOW_INLINE F by_halves(F x, F y, Function&& function) {
+// A function of doubles for vectors of floats.
+template <class Function, class... Floats> TAPEFLOW_INLINE F by_halves(Function&& function, Floats... x) {
   typedef float Half __attribute__((vector_size(vector_bytes / 2)));
-  Half x_half[2], y_half[2], result_half[2];
-  __builtin_memcpy(x_half, &x, sizeof x);
-  __builtin_memcpy(y_half, &y, sizeof y);
+  Half result[2];
+  const auto half_of = [](const F& x, int i) __attribute__((always_inline)) {
+    Half half;
+    __builtin_memcpy(&half, reinterpret_cast<const char*>(&x) + size_t(i) * sizeof half, sizeof half);
+    return __builtin_convertvector(half, D);
+  };
 #pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i)
-    result_half[i] = __builtin_convertvector(
-        function(__builtin_convertvector(x_half[i], D), __builtin_convertvector(y_half[i], D)), Half);
-  F result;
-  __builtin_memcpy(&result, result_half, sizeof result);
-  return result;
+  for (int i = 0; i < 2; ++i) result[i] = __builtin_convertvector(function(half_of(x, i)...), Half);
+  F whole;
+  __builtin_memcpy(&whole, result, sizeof whole);
+  return whole;
 }
 
 [[gnu::noinline]] inline F pow_unusual(F x, F y) {
-  return by_halves(x, y, [](D a, D b) __attribute__((always_inline)) { return power_in_double(a, b); });
+  return by_halves([](D a, D b) __attribute__((always_inline)) { return power_in_double(a, b); }, x, y);
 }
 
 TAPEFLOW_INLINE F pow(F x, F y) {
   const F size = abs(x);
-  if (any(~((size > 0.0f) & (size < C<F>::infinity) & (abs(y) < C<F>::infinity)))) return pow_unusual(x, y);
-  const F result = by_halves(size, y, [](D a, D b) __attribute__((always_inline)) { return power_of_floats(a, b); });
+  if (any(~((size >= C<F>::smallest_normal) & (size < C<F>::infinity) & (abs(y) < C<F>::infinity))))
+    return pow_unusual(x, y);
+  const auto [mantissa, exponent] = split(size);
+  const F f = mantissa - 1.0f;
+  const F result =
+      by_halves([](D a, D b, D c, D d) __attribute__((always_inline)) { return power_of_floats(a, b, c, d); }, f,
+                1.0f / (f + 2.0f), exponent, y);
   const auto negative = x < 0.0f;
   if (!any(negative)) return result;
   const F half = y * 0.5f;
