@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "base/instruction_set.h"
 #include "base/shape.h"
 
 namespace tapeflow {
@@ -59,31 +60,64 @@ template <class T, class C> inline void store(T* p, C value) {
     *p = T(value);
 }
 
+// Integers and booleans have no vector kernels; the compiler makes the vectors.
+template <class T, class R> constexpr bool vectorized_by_compiler =
+    std::is_integral_v<T> || (std::is_arithmetic_v<T> && std::is_same_v<R, bool>);
+template <class T, class Loop> inline void run_element_loop(Loop loop) {
+  run_vectorized<sizeof(T) == 8 && std::is_integral_v<T> ? Widest::avx512 : Widest::avx2>(loop);
+}
+
+// An element as an operand: booleans as the bytes that they are, of which the compiler can make vectors.
+template <class T> [[gnu::always_inline]] inline auto operand(const T* p) {
+  if constexpr (std::is_same_v<T, bool>)
+    return *reinterpret_cast<const uint8_t*>(p);
+  else
+    return load(p);
+}
+
 // The loops of an element function `F`, for operands of type T and results of type R.
+template <class T, class R, class F> [[gnu::always_inline]] inline void map_elements(const T* from, R* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(to + i, F{}(operand(from + i)));
+}
 template <class T, class R, class F> void unary_loop(const void* x, void* y, int64_t n) {
   const T* from = static_cast<const T*>(x);
   R* to = static_cast<R*>(y);
-  for (int64_t i = 0; i < n; ++i) store(to + i, F{}(load(from + i)));
+  if constexpr (vectorized_by_compiler<T, R>)
+    run_element_loop<T>([from, to, n]() TAPEFLOW_LOOP { map_elements<T, R, F>(from, to, n); });
+  else
+    map_elements<T, R, F>(from, to, n);
 }
 template <class T, class R, class F> struct ElementBinary {
   static void vv(const void* a, const void* b, void* y, int64_t n) {
     const T *p = static_cast<const T*>(a), *q = static_cast<const T*>(b);
-    R* to = static_cast<R*>(y);
-    for (int64_t i = 0; i < n; ++i) store(to + i, F{}(load(p + i), load(q + i)));
+    run<both_vary>(p, q, static_cast<R*>(y), n);
   }
   static void vs(const void* a, const void* b, void* y, int64_t n) {
-    const T* p = static_cast<const T*>(a);
-    const Compute<T> q = load(static_cast<const T*>(b));
-    R* to = static_cast<R*>(y);
-    for (int64_t i = 0; i < n; ++i) store(to + i, F{}(load(p + i), q));
+    run<only_a_varies>(static_cast<const T*>(a), operand(static_cast<const T*>(b)), static_cast<R*>(y), n);
   }
   static void sv(const void* a, const void* b, void* y, int64_t n) {
-    const Compute<T> p = load(static_cast<const T*>(a));
-    const T* q = static_cast<const T*>(b);
-    R* to = static_cast<R*>(y);
-    for (int64_t i = 0; i < n; ++i) store(to + i, F{}(p, load(q + i)));
+    run<only_b_varies>(operand(static_cast<const T*>(a)), static_cast<const T*>(b), static_cast<R*>(y), n);
   }
   static constexpr BinaryLoops loops{vv, vs, sv};
+
+ private:
+  enum Varying { both_vary, only_a_varies, only_b_varies };
+  template <Varying varying, class P, class Q> [[gnu::always_inline]] static void map(P p, Q q, R* to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (varying == both_vary)
+        store(to + i, F{}(operand(p + i), operand(q + i)));
+      else if constexpr (varying == only_a_varies)
+        store(to + i, F{}(operand(p + i), q));
+      else
+        store(to + i, F{}(p, operand(q + i)));
+    }
+  }
+  template <Varying varying, class P, class Q> static void run(P p, Q q, R* to, int64_t n) {
+    if constexpr (vectorized_by_compiler<T, R>)
+      run_element_loop<T>([p, q, to, n]() TAPEFLOW_LOOP { map<varying>(p, q, to, n); });
+    else
+      map<varying>(p, q, to, n);
+  }
 };
 
 }  // namespace tapeflow

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/instruction_set.h"
 #include "base/parallel.h"
 #include "base/scratch.h"
 
@@ -47,15 +48,17 @@ void resample_narrow(const ResampleGeometry& g, const T* x, const T* weights, co
                });
 }
 
-// to = a x, and to += a x; nothing overlaps.
-template <class T> void set_scaled(T a, const T* __restrict x, T* __restrict to, int64_t n) {
+// to = a x, and to += a x; nothing overlaps. They are part of vectorized loops.
+template <class T>
+[[gnu::always_inline]] inline void set_scaled(T a, const T* __restrict x, T* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = a * x[i];
 }
-template <class T> void add_scaled(T a, const T* __restrict x, T* __restrict to, int64_t n) {
+template <class T>
+[[gnu::always_inline]] inline void add_scaled(T a, const T* __restrict x, T* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] += a * x[i];
 }
-template <class T>
-void set_scaled(T a, const T* __restrict x, T b, const T* __restrict y, T* __restrict to, int64_t n) {
+template <class T> [[gnu::always_inline]] inline void set_scaled(T a, const T* __restrict x, T b, const T* __restrict y,
+                                                                 T* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = a * x[i] + b * y[i];
 }
 
@@ -64,16 +67,18 @@ template <class T> void resample(const ResampleGeometry& g, const T* x, const T*
   if (g.inner == 3) return resample_narrow<3>(g, x, weights, starts, y);
   if (g.inner == 4) return resample_narrow<4>(g, x, weights, starts, y);
   for_columns(g, [&](int64_t outer, int64_t first, int64_t last) {
-    for (int64_t o = 0; o < g.out; ++o) {
-      const T *w = weights + o * g.span, *from = x + (outer * g.in + starts[o]) * g.inner + first;
-      T* to = y + (outer * g.out + o) * g.inner + first;
-      if (g.span == 2) {
-        set_scaled(w[0], from, w[1], from + g.inner, to, last - first);
-        continue;
+    run_vectorized([&]() TAPEFLOW_LOOP {
+      for (int64_t o = 0; o < g.out; ++o) {
+        const T *w = weights + o * g.span, *from = x + (outer * g.in + starts[o]) * g.inner + first;
+        T* to = y + (outer * g.out + o) * g.inner + first;
+        if (g.span == 2) {
+          set_scaled(w[0], from, w[1], from + g.inner, to, last - first);
+          continue;
+        }
+        set_scaled(w[0], from, to, last - first);
+        for (int64_t k = 1; k < g.span; ++k) add_scaled(w[k], from + k * g.inner, to, last - first);
       }
-      set_scaled(w[0], from, to, last - first);
-      for (int64_t k = 1; k < g.span; ++k) add_scaled(w[k], from + k * g.inner, to, last - first);
-    }
+    });
   });
 }
 
@@ -134,20 +139,22 @@ void resample_transposed(const ResampleGeometry& g, const T* dy, const T* weight
   if (g.inner == 4) return gather_narrow<4>(g, dy, map, dx);
   for_columns(g, [&](int64_t outer, int64_t first, int64_t last) {
     const T* from = dy + outer * g.out * g.inner + first;
-    for (int64_t r = 0; r < g.in; ++r) {
-      T* to = dx + (outer * g.in + r) * g.inner + first;
-      const auto *term = map.first(r), *end = map.last(r);
-      if (term == end) std::fill_n(to, last - first, T(0));
-      if (end - term >= 2) {
-        set_scaled(term[0].weight, from + term[0].row * g.inner, term[1].weight, from + term[1].row * g.inner, to,
-                   last - first);
-        term += 2;
-      } else if (term < end) {
-        set_scaled(term->weight, from + term->row * g.inner, to, last - first);
-        ++term;
+    run_vectorized([&]() TAPEFLOW_LOOP {
+      for (int64_t r = 0; r < g.in; ++r) {
+        T* to = dx + (outer * g.in + r) * g.inner + first;
+        const auto *term = map.first(r), *end = map.last(r);
+        if (term == end) std::fill_n(to, last - first, T(0));
+        if (end - term >= 2) {
+          set_scaled(term[0].weight, from + term[0].row * g.inner, term[1].weight, from + term[1].row * g.inner, to,
+                     last - first);
+          term += 2;
+        } else if (term < end) {
+          set_scaled(term->weight, from + term->row * g.inner, to, last - first);
+          ++term;
+        }
+        for (; term < end; ++term) add_scaled(term->weight, from + term->row * g.inner, to, last - first);
       }
-      for (; term < end; ++term) add_scaled(term->weight, from + term->row * g.inner, to, last - first);
-    }
+    });
   });
 }
 

@@ -1,4 +1,4 @@
-// Places of extrema: in many short rows, and of running extrema of columns. The first of equal elements wins; a NaN
+// Places of extrema: in rows, and of running extrema of columns. The first of equal elements wins; a NaN
 // never does, but for one that stands first while all others are NaN, too.
 #pragma once
 #include <cstdint>
@@ -8,11 +8,10 @@ namespace tapeflow {
 
 template <class T> struct ArgExtremumKernels {
   using Place = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-  // y[r] is the place in the row of `length` neighbours that begins at x[r * length]; 0 < length <= kLongestTinyRow.
-  void (*tiny_rows)(const T* x, int64_t* y, int64_t rows, int64_t length);
+  // y[r] is the place in the row of `length` neighbours that begins at x[r * length]; 0 < length.
+  void (*rows)(const T* x, int64_t* y, int64_t rows, int64_t length);
   // Row number k of x: where an element is better than the best one of its column, it takes its place.
   void (*fold)(const T* x, T* best, Place* places, Place k, int64_t n);
-  static constexpr int64_t kLongestTinyRow = 8;
 };
 
 template <bool largest, class T> const ArgExtremumKernels<T>& arg_extremum_kernels();  // T = float, double

@@ -318,6 +318,30 @@ template <class V> TAPEFLOW_INLINE bool any(V condition) {
 #endif
 }
 
+// Bit i tells whether lane i of `a` equals that of `b`.
+template <class V> TAPEFLOW_INLINE uint32_t equal_lanes(V a, V b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(Element<V>) == 4)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
+  else
+    return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(Element<V>) == 4)
+    return uint32_t(_mm256_movemask_ps((__m256)(a == b)));
+  else
+    return uint32_t(_mm256_movemask_pd((__m256d)(a == b)));
+#elif defined(__x86_64__)
+  if constexpr (sizeof(Element<V>) == 4)
+    return uint32_t(_mm_movemask_ps((__m128)(a == b)));
+  else
+    return uint32_t(_mm_movemask_pd((__m128d)(a == b)));
+#else
+  uint32_t equal = 0;
+  for (int i = 0; i < lanes<V>; ++i) equal |= uint32_t(a[i] == b[i]) << i;
+  return equal;
+#endif
+}
+
 // Adding 1.5 * 2^mantissa_bits leaves the nearest integer in the low bits of the sum; |x| must be well below that.
 template <class V> constexpr Element<V> rounder = C<V>::integer * Element<V>(1.5);
 

@@ -66,9 +66,12 @@ template <class From, class To> void cast_loop(const void* x, void* y, int64_t n
     return kernels.float_to_bfloat16(from, &to->bits, n);
   else if constexpr (std::is_same_v<From, bfloat16> && std::is_same_v<To, float>)
     return kernels.bfloat16_to_float(&from->bits, to, n);
+  else if constexpr (std::is_arithmetic_v<From> && std::is_arithmetic_v<To>)
+    run_vectorized<sizeof(From) == 8 || sizeof(To) == 8 ? Widest::avx512 : Widest::avx2>([from, to, n]() TAPEFLOW_LOOP {
+      for (int64_t i = whole_vectors<From, To>(from, to, n); i < n; ++i) to[i] = converted<To>(from[i]);
+    });
   else
-    for (int64_t i = whole_vectors<From, To>(from, to, n); i < n; ++i)
-      store(to + i, converted<Compute<To>>(load(from + i)));
+    for (int64_t i = 0; i < n; ++i) store(to + i, converted<Compute<To>>(load(from + i)));
 }
 
 // Elements of a float8 type by way of float or double, a block at a time.

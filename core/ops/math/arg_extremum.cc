@@ -36,39 +36,22 @@ template <bool Largest, class C> bool better(C candidate, C best) {
 }
 template <class T> constexpr bool has_kernels = std::is_same_v<T, float> || std::is_same_v<T, double>;
 
-// One run of floats: the extremum of each part, then the place of the best one in smaller and smaller parts. NaN gives
-// -1.
-template <bool Largest, class T> int64_t find_extremum(const T* x, int64_t n) {
-  constexpr int64_t kPart = 4096;
-  const auto extremum = Largest ? vector_kernels<T>().max : vector_kernels<T>().min;
-  int64_t part = 0;
-  T best = extremum(x, std::min(n, kPart));
-  for (int64_t begin = kPart; begin < n && best == best; begin += kPart) {
-    const T found = extremum(x + begin, std::min(n - begin, kPart));
-    if (found != found || (Largest ? found > best : found < best)) best = found, part = begin;
-  }
-  if (best != best) return -1;
-  int64_t end = std::min(n, part + kPart);
-  for (const int64_t smaller : {512, 64}) {
-    while (end - part > smaller && extremum(x + part, smaller) != best) part += smaller;
-    end = std::min(end, part + smaller);
-  }
-  return std::find(x + part, x + end, best) - x;
-}
-
 // Columns: each row is folded into the best elements so far. Several short rows count as one long row.
 template <bool Largest, class T> void find_in_columns(const T* x, int64_t rows, int64_t columns, int64_t* to) {
   using Kernels = ArgExtremumKernels<T>;
   using Place = typename Kernels::Place;
-  constexpr int64_t kWidth = 512;
+  constexpr int64_t kWidth = 512, kBlock = 2048;
   const Kernels& kernels = arg_extremum_kernels<Largest, T>();
-  const int64_t joined = std::clamp<int64_t>(kWidth / columns, 1, rows), width = joined * columns;
+  const int64_t joined = std::clamp<int64_t>(kWidth / columns, 1, rows), width = joined * columns,
+                whole = rows / joined, block = std::min(width, kBlock);
   Scratch<T> best(width);
   Scratch<Place> places(width);
   std::copy_n(x, width, best.data());
   std::ranges::fill(places, Place(0));
-  const int64_t whole = rows / joined;
-  for (int64_t r = 1; r < whole; ++r) kernels.fold(x + r * width, best.data(), places.data(), Place(r), width);
+  for (int64_t begin = 0; begin < width; begin += block)
+    for (int64_t r = 1; r < whole; ++r)
+      kernels.fold(x + r * width + begin, best.data() + begin, places.data() + begin, Place(r),
+                   std::min(block, width - begin));
   for (int64_t i = 0; i < columns; ++i) {
     T found = best[size_t(i)];
     int64_t place = int64_t(places[size_t(i)]) * joined;
@@ -82,7 +65,21 @@ template <bool Largest, class T> void find_in_columns(const T* x, int64_t rows, 
   }
 }
 
-// The same for integers.
+// The first element that equals `value`, which is there: by blocks, in which the compiler looks at vectors.
+template <class T> int64_t first_equal(const T* x, int64_t n, T value) {
+  constexpr int64_t kBlock = 64;
+  int64_t begin = 0;
+  run_vectorized<sizeof(T) == 8 ? Widest::avx512 : Widest::avx2>([x, n, value, &begin]() TAPEFLOW_LOOP {
+    for (; begin + kBlock <= n; begin += kBlock) {
+      T found = 0;
+      for (int64_t i = 0; i < kBlock; ++i) found = T(found | T(x[begin + i] == value));
+      if (found) return;
+    }
+  });
+  return std::find(x + begin, x + n, value) - x;
+}
+
+// The same for integers: in a run, and in columns.
 template <bool Largest, class T> int64_t find_integer(const T* x, int64_t n) {
   constexpr int64_t kPart = 512;
   const Steps<T> steps = Largest ? max_steps<T>() : min_steps<T>();
@@ -92,31 +89,53 @@ template <bool Largest, class T> int64_t find_integer(const T* x, int64_t n) {
     const T found = steps.row(x + begin, std::min(n - begin, kPart));
     if (Largest ? found > best : found < best) best = found, part = begin;
   }
-  return std::find(x + part, x + std::min(n, part + kPart), best) - x;
+  return part + first_equal(x + part, std::min(n - part, kPart), best);
+}
+template <bool Largest, class T> void find_integers_in_columns(const T* x, int64_t rows, int64_t columns, int64_t* to) {
+  using Place = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  constexpr int64_t kBlock = 1024;
+  for (int64_t begin = 0; begin < columns; begin += kBlock) {
+    const int64_t n = std::min(kBlock, columns - begin);
+    T best[kBlock];
+    Place places[kBlock] = {};
+    std::copy_n(x + begin, n, best);
+    for (int64_t r = 1; r < rows; ++r)
+      run_vectorized([row = x + r * columns + begin, &best, &places, r, n]() TAPEFLOW_LOOP {
+        for (int64_t i = 0; i < n; ++i) {
+          const bool wins = Largest ? row[i] > best[i] : row[i] < best[i];
+          best[i] = wins ? row[i] : best[i];
+          places[i] = wins ? Place(r) : places[i];
+        }
+      });
+    std::copy_n(places, n, to + begin);
+  }
 }
 
 template <bool Largest, class T> void find_extrema(const T* from, Lines l, int64_t* to) {
   parallel_for(l.outer, l.grain(), [&](int64_t begin, int64_t end) {
     if constexpr (has_kernels<T>) {
-      if (l.inner == 1 && l.count > 0 && l.count <= ArgExtremumKernels<T>::kLongestTinyRow)
-        return arg_extremum_kernels<Largest, T>().tiny_rows(from + begin * l.count, to + begin, end - begin, l.count);
+      if (l.inner == 1 && l.count > 0)
+        return arg_extremum_kernels<Largest, T>().rows(from + begin * l.count, to + begin, end - begin, l.count);
       if (l.inner > 1 && l.count > 1 && l.count < (int64_t(1) << 31)) {
         for (int64_t o = begin; o < end; ++o)
           find_in_columns<Largest>(from + o * l.count * l.inner, l.count, l.inner, to + o * l.inner);
         return;
       }
     }
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       if (l.inner == 1 && l.count > 8) {
         for (int64_t o = begin; o < end; ++o) to[o] = find_integer<Largest>(from + o * l.count, l.count);
         return;
       }
+      if (l.inner >= 8 && l.count > 1 && l.count < (int64_t(1) << 31)) {
+        for (int64_t o = begin; o < end; ++o)
+          find_integers_in_columns<Largest>(from + o * l.count * l.inner, l.count, l.inner, to + o * l.inner);
+        return;
+      }
+    }
     Scratch<Compute<T>> best(l.inner);
     for (int64_t o = begin; o < end; ++o) {
       int64_t* place = to + o * l.inner;
-      if constexpr (has_kernels<T>)
-        if (l.inner == 1 && l.count > 0 && (*place = find_extremum<Largest>(from + o * l.count, l.count)) >= 0)
-          continue;
       for (int64_t k = 0; k < l.count; ++k) {
         const T* row = from + (o * l.count + k) * l.inner;
         for (int64_t i = 0; i < l.inner; ++i) {

@@ -1,4 +1,5 @@
 // Comparisons, logic, bits, and the choice between two tensors.
+#include <algorithm>
 #include <cmath>
 
 #include "base/parallel.h"
@@ -68,14 +69,14 @@ const Op& greater_equal_op = binary<real_numbers>([](auto a, auto b) { return a 
                                                      .advice = kComparisonAdvice});
 
 const Op& logical_and_op =
-    binary<booleans>("LogicalAnd", [](auto a, auto b) { return a && b; }, NoFast{}, NoGradient{}, NoGradient{},
+    binary<booleans>("LogicalAnd", [](auto a, auto b) { return (a & b) != 0; }, NoFast{}, NoGradient{}, NoGradient{},
                      {{"math.logical_and", "logical_and"},
                       R"(Whether both are true.
 
 >>> tf.logical_and([True, True], [True, False])
 <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 const Op& logical_or_op =
-    binary<booleans>("LogicalOr", [](auto a, auto b) { return a || b; }, NoFast{}, NoGradient{}, NoGradient{},
+    binary<booleans>("LogicalOr", [](auto a, auto b) { return (a | b) != 0; }, NoFast{}, NoGradient{}, NoGradient{},
                      {{"math.logical_or", "logical_or"},
                       R"(Whether one of the two is true.
 
@@ -110,12 +111,12 @@ const Op& invert_op = unary<integers>("Invert", [](auto x) { return decltype(x)(
 
 >>> tf.bitwise.invert([0])
 <tf.Tensor: shape=(1,), dtype=int32, numpy=array([-1], dtype=int32)>)"});
-// Shifts are brought into the range of the type, as TensorFlow does.
-template <class T> int clamped_shift(T b) {
-  constexpr int most = int(sizeof(T) * 8) - 1;
-  if constexpr (std::is_signed_v<T>)
-    if (b < 0) return 0;
-  return b > T(most) ? most : int(b);
+// Shifts are brought into the range of the type, as TensorFlow does. They keep the type, for the sake of vectors.
+template <class T> std::make_unsigned_t<T> clamped_shift(T b) {
+  constexpr T most = T(sizeof(T) * 8 - 1);
+  const T limited = b > most ? most : b;
+  if constexpr (std::is_signed_v<T>) return std::make_unsigned_t<T>(limited < 0 ? T(0) : limited);
+  return limited;
 }
 const Op& left_shift_op =
     binary<integers>("LeftShift",
@@ -160,17 +161,6 @@ const Op& is_finite_op = unary<floating>("IsFinite", [](auto x) { return std::is
 >>> tf.math.is_finite([1., float('inf')])
 <tf.Tensor: shape=(2,), dtype=bool, numpy=array([ True, False])>)"});
 
-// An operand of a choice: its elements, or one element for all.
-template <class T> struct BroadcastReader {
-  Tensor tensor;
-  const T* data;
-  bool single;
-  BroadcastReader(const Tensor& t, const Shape& shape)
-      : tensor(t.size() == 1 || t.shape() == shape ? t : broadcast_to(t, shape)),
-        data(static_cast<const T*>(tensor.raw())),
-        single(tensor.size() == 1) {}
-};
-
 // Numbers are chosen by masks, not by jumps, which a processor cannot foresee.
 template <class T> T choose_one(bool condition, const T& x, const T& y) {
   if constexpr (std::is_integral_v<T>) {
@@ -199,23 +189,89 @@ void choice_loop(const void* condition, const void* then, const void* otherwise,
     else
       kernel.vv(chosen, a, b, to, n);
   } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = choose_one(chosen[i], a[SingleA ? 0 : i], b[SingleB ? 0 : i]);
+    const auto choose_all = [chosen, a, b, to, n]() TAPEFLOW_LOOP {
+      for (int64_t i = 0; i < n; ++i) to[i] = choose_one(chosen[i], a[SingleA ? 0 : i], b[SingleB ? 0 : i]);
+    };
+    if constexpr (std::is_integral_v<T>)
+      run_vectorized(choose_all);
+    else
+      choose_all();
   }
 }
 template <class T> constexpr ChoiceLoops choice_loops{choice_loop<T, false, false>, choice_loop<T, false, true>,
                                                       choice_loop<T, true, false>, choice_loop<T, true, true>};
 
-template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
-  PauseRecording paused;
-  Tensor broadcast_condition = c.shape() == out.shape() ? c : broadcast_to(c, out.shape());
-  BroadcastReader<T> then(x, out.shape()), otherwise(y, out.shape());
-  const bool* chosen = static_cast<const bool*>(broadcast_condition.raw());
-  T* to = out.mutable_data<T>();
+// The condition and both operands, broadcast: neighbouring dimensions through which all three run evenly count as one.
+struct BroadcastChoice {
+  Shape shape;
+  int64_t stride[3][kMaxRank];  // 0 where an operand repeats
+
+  BroadcastChoice(const Shape& whole, const Tensor* const (&operands)[3]) {
+    for (int d = 0; d < whole.rank(); ++d) {
+      if (whole[d] == 1) continue;
+      int64_t step[3];
+      for (int k = 0; k < 3; ++k) {
+        const Shape& own = operands[k]->shape();
+        const int at = d - (whole.rank() - own.rank());
+        step[k] = at >= 0 && own[at] != 1 ? own.elements(at + 1, own.rank()) : 0;
+      }
+      const int last = shape.rank() - 1;
+      const auto evenly = [&](int k) { return stride[k][last] == step[k] * whole[d]; };
+      if (last >= 0 && evenly(0) && evenly(1) && evenly(2))
+        shape[last] *= whole[d];
+      else
+        shape.append(whole[d]);
+      for (int k = 0; k < 3; ++k) stride[k][shape.rank() - 1] = step[k];
+    }
+    if (shape.rank() > 0) return;
+    shape.append(1);
+    for (auto& steps : stride) steps[0] = 0;
+  }
+};
+
+template <class T> void choose_line(const bool* c, const T* a, const T* b, T* to, const int64_t* step, int64_t n) {
+  if (step[0] == 0) {
+    const T* chosen = *c ? a : b;
+    if (step[*c ? 1 : 2])
+      std::copy_n(chosen, n, to);
+    else
+      std::fill_n(to, n, *chosen);
+    return;
+  }
   const ChoiceLoops& loops = choice_loops<T>;
-  const ChoiceLoop loop = then.single ? otherwise.single ? loops.ss : loops.sv : otherwise.single ? loops.vs : loops.vv;
-  parallel_for(out.size(), kCheapGrain, [&](int64_t begin, int64_t end) {
-    loop(chosen + begin, then.data + (then.single ? 0 : begin), otherwise.data + (otherwise.single ? 0 : begin),
-         to + begin, end - begin);
+  (step[1] ? step[2] ? loops.vv : loops.vs : step[2] ? loops.sv : loops.ss)(c, a, b, to, n);
+}
+
+template <class T> void choose(const Tensor& c, const Tensor& x, const Tensor& y, const Tensor& out) {
+  if (out.size() == 0) return;
+  PauseRecording paused;
+  const BroadcastChoice choice(out.shape(), {&c, &x, &y});
+  const int last = choice.shape.rank() - 1;
+  const int64_t length = choice.shape[last];
+  constexpr int64_t kShort = 32;
+  if (last > 0 && length < kShort) {  // lines are too short: operands are repeated first
+    const auto whole = [&](const Tensor& t) { return t.size() == 1 ? t : broadcast_to(t, out.shape()); };
+    if (c.shape() != out.shape()) return choose<T>(broadcast_to(c, out.shape()), x, y, out);
+    if ((x.size() != 1 && x.shape() != out.shape()) || (y.size() != 1 && y.shape() != out.shape()))
+      return choose<T>(c, whole(x), whole(y), out);
+  }
+  const bool* chosen = static_cast<const bool*>(c.raw());
+  const T *a = static_cast<const T*>(x.raw()), *b = static_cast<const T*>(y.raw());
+  T* to = out.mutable_data<T>();
+  const int64_t step[3] = {choice.stride[0][last], choice.stride[1][last], choice.stride[2][last]};
+  if (last == 0)
+    return parallel_for(length, kCheapGrain, [&](int64_t begin, int64_t end) {
+      choose_line(chosen + begin * step[0], a + begin * step[1], b + begin * step[2], to + begin, step, end - begin);
+    });
+  parallel_for(out.size() / length, std::max<int64_t>(1, kCheapGrain / length), [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      int64_t at[3] = {}, rest = line;
+      for (int d = last - 1; d >= 0; --d) {
+        for (int k = 0; k < 3; ++k) at[k] += rest % choice.shape[d] * choice.stride[k][d];
+        rest /= choice.shape[d];
+      }
+      choose_line(chosen + at[0], a + at[1], b + at[2], to + line * length, step, length);
+    }
   });
 }
 

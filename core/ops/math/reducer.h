@@ -7,6 +7,7 @@
 #include "base/scratch.h"
 #include "base/shape.h"
 #include "base/small_vector.h"
+#include "kernels/elementwise.h"
 #include "kernels/simd/short_rows.h"
 #include "kernels/simd/vector.h"
 
@@ -184,26 +185,43 @@ template <class C> class Reducer {
   const SmallVector<Group, 4>& groups_;
 };
 
+// Four runs at a time, so that the processor need not wait for each result; of integers the compiler makes vectors.
+template <class C, class F> [[gnu::always_inline]] inline C fold_run(const C* x, int64_t n) {
+  const int64_t quarter = n / 4;
+  if (quarter == 0) {
+    C total = x[0];
+    for (int64_t i = 1; i < n; ++i) total = F{}(total, x[i]);
+    return total;
+  }
+  const C *second = x + quarter, *third = second + quarter, *fourth = third + quarter;
+  C totals[4] = {x[0], second[0], third[0], fourth[0]};
+  for (int64_t i = 1; i < quarter; ++i) {
+    totals[0] = F{}(totals[0], x[i]);
+    totals[1] = F{}(totals[1], second[i]);
+    totals[2] = F{}(totals[2], third[i]);
+    totals[3] = F{}(totals[3], fourth[i]);
+  }
+  for (int64_t i = 4 * quarter; i < n; ++i) totals[0] = F{}(totals[0], x[i]);
+  return F{}(F{}(totals[0], totals[1]), F{}(totals[2], totals[3]));
+}
+
 // Steps for any element type from a start value and a two-operand function.
 template <class C, class F> Steps<C> generic_steps(C start, F) {
   return {start,
           [](const C* x, int64_t n) {
-            constexpr int64_t lanes = 16;  // independent chains, so that the processor need not wait for each result
-            C total = x[0];
-            int64_t i = 1;
-            if (n >= 2 * lanes) {
-              C lane[lanes];
-              std::copy(x, x + lanes, lane);
-              for (i = lanes; i + lanes <= n; i += lanes)
-                for (int64_t k = 0; k < lanes; ++k) lane[k] = F{}(lane[k], x[i + k]);
-              total = lane[0];
-              for (int64_t k = 1; k < lanes; ++k) total = F{}(total, lane[k]);
-            }
-            for (; i < n; ++i) total = F{}(total, x[i]);
+            if constexpr (!std::is_integral_v<C>) return fold_run<C, F>(x, n);
+            C total;
+            run_element_loop<C>([x, n, &total]() TAPEFLOW_LOOP { total = fold_run<C, F>(x, n); });
             return total;
           },
           [](const C* x, C* y, int64_t n) {
-            for (int64_t i = 0; i < n; ++i) y[i] = F{}(y[i], x[i]);
+            const auto fold = [x, y, n]() TAPEFLOW_LOOP {
+              for (int64_t i = 0; i < n; ++i) y[i] = F{}(y[i], x[i]);
+            };
+            if constexpr (std::is_integral_v<C>)
+              run_element_loop<C>(fold);
+            else
+              fold();
           }};
 }
 
