@@ -42,13 +42,14 @@ template <class T> class PaddedCopy {
   int64_t before(int d) const { return paddings_[size_t(2 * d)]; }
   int64_t after(int d) const { return paddings_[size_t(2 * d) + 1]; }
 
-  // Many short rows: elements one by one cost less than a call for each part.
+  // Many short rows: the border is written everywhere, then the rows over it, a part that fits the cache at a time.
   void write_short_rows(int d, const T* from, T* to, int64_t rows) const {
-    const int64_t length = x_stride_[d], width = y_stride_[d], front = before(d + 1) * y_stride_[d + 1];
-    for (int64_t i = 0; i < rows; ++i, from += length, to += width) {
-      for (int64_t k = 0; k < front; ++k) to[k] = value_;
-      for (int64_t k = 0; k < length; ++k) to[front + k] = from[k];
-      for (int64_t k = front + length; k < width; ++k) to[k] = value_;
+    const int64_t length = x_stride_[d], width = y_stride_[d], front = before(d + 1) * y_stride_[d + 1],
+                  part = std::max<int64_t>(1, 1024 / width);
+    for (int64_t i = 0; i < rows; i += part, from += part * length, to += part * width) {
+      const int64_t count = std::min(part, rows - i);
+      fill_elements(to, count * width, value_);
+      copy_lines(from, length, to + front, width, length, count);
     }
   }
 

@@ -41,12 +41,32 @@ template <class T> class Sums {
   BlockVector<float> wide_;
 };
 
+// Copies a row. Short ones go by 16 bytes, the last of which may overlap those before: a call of the library takes
+// longer.
+template <class T> void copy_row(const T* from, T* to, int64_t inner) {
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    constexpr int64_t part = 16, longest = 512;
+    const int64_t bytes = inner * int64_t(sizeof(T));
+    if (bytes >= part && bytes <= longest) {
+      const auto* source = reinterpret_cast<const unsigned char*>(from);
+      auto* target = reinterpret_cast<unsigned char*>(to);
+      for (int64_t at = 0; at <= bytes - part; at += part) std::memcpy(target + at, source + at, part);
+      std::memcpy(target + bytes - part, source + bytes - part, part);
+      return;
+    }
+    if (bytes < part) {
+      for (int64_t k = 0; k < inner; ++k) to[k] = from[k];
+      return;
+    }
+  }
+  std::copy_n(from, inner, to);
+}
 // The rows of x at the given places, one after the other.
 template <class T, class Place> void copy_picked(const T* x, const Place* place, int64_t count, int64_t inner, T* y) {
   if (inner == 1) {
     for (int64_t i = 0; i < count; ++i) y[i] = x[place[i]];
   } else {
-    for (int64_t i = 0; i < count; ++i) std::copy_n(x + int64_t(place[i]) * inner, inner, y + i * inner);
+    for (int64_t i = 0; i < count; ++i) copy_row(x + int64_t(place[i]) * inner, y + i * inner, inner);
   }
 }
 // The same; of a negative place, zeros.
@@ -55,7 +75,7 @@ template <class T, class Place> void copy_inside(const T* x, const Place* place,
     if (place[i] < 0)
       std::fill_n(y, inner, T{});
     else
-      std::copy_n(x + int64_t(place[i]) * inner, inner, y);
+      copy_row(x + int64_t(place[i]) * inner, y, inner);
 }
 // Adds rows to the rows of y at the given places.
 template <class T, class Place>

@@ -151,61 +151,125 @@ void transpose_block(const T* from, int64_t from_step, T* to, int64_t to_step, i
     for (int64_t c = 0; c < columns; ++c) to[r * to_step + c] = from[r + c * from_step];
 }
 
-// Copies y[i0, i1, ...] = x[strides . i], walking y in order. The two innermost dimensions are done in square blocks
-// if x runs along the outer one of them, so that both sides touch whole cache lines.
 // Neighbouring dimensions through which x runs evenly count as one.
-template <class T> void gather_strided(const T* x, T* y, const Shape& shape, const int64_t* strides) {
-  Shape y_shape;
+struct StridedView {
+  Shape shape;
   int64_t stride[kMaxRank];
+};
+inline StridedView merged_view(const Shape& shape, const int64_t* strides) {
+  StridedView view;
   for (int d = 0; d < shape.rank(); ++d) {
-    const int last = y_shape.rank() - 1;
+    const int last = view.shape.rank() - 1;
     if (shape[d] == 1) continue;
-    if (last >= 0 && stride[last] == strides[d] * shape[d]) {
-      y_shape[last] *= shape[d];
-      stride[last] = strides[d];
+    if (last >= 0 && view.stride[last] == strides[d] * shape[d]) {
+      view.shape[last] *= shape[d];
+      view.stride[last] = strides[d];
     } else {
-      stride[last + 1] = strides[d];
-      y_shape.append(shape[d]);
+      view.stride[last + 1] = strides[d];
+      view.shape.append(shape[d]);
     }
   }
-  const int rank = y_shape.rank();
-  if (rank == 0) {
+  return view;
+}
+
+// Writes each of `rows` elements, `step` apart, `times` times.
+template <int times, class T> void repeat_each(const T* from, int64_t step, T* to, int64_t to_step, int64_t rows) {
+  if (step == 1 && to_step == times) {  // of which the compiler can make vectors
+    for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+      for (int k = 0; k < times; ++k) to[r * times + k] = from[r];
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r, to += to_step) {
+    const T value = from[r * step];
+#pragma GCC unroll 8
+    for (int k = 0; k < times; ++k) to[k] = value;
+  }
+}
+template <class T> void repeat_each(const T* from, int64_t step, T* to, int64_t to_step, int64_t rows, int64_t times) {
+  switch (times) {
+    case 2: return repeat_each<2>(from, step, to, to_step, rows);
+    case 3: return repeat_each<3>(from, step, to, to_step, rows);
+    case 4: return repeat_each<4>(from, step, to, to_step, rows);
+    case 5: return repeat_each<5>(from, step, to, to_step, rows);
+    case 6: return repeat_each<6>(from, step, to, to_step, rows);
+    case 7: return repeat_each<7>(from, step, to, to_step, rows);
+    case 8: return repeat_each<8>(from, step, to, to_step, rows);
+  }
+  for (int64_t r = 0; r < rows; ++r) fill_elements(to + r * to_step, times, from[r * step]);
+}
+
+// Copies y[i0, i1, ...] = x[strides . i]. The last dimension is done together with another one: with that along which x
+// runs, in square blocks, so that both sides touch whole cache lines; otherwise with the one before it, or with the
+// longest one if that is short.
+template <class T> class StridedGather {
+ public:
+  StridedGather(const T* x, T* y, const StridedView& view) : x_(x), y_(y), view_(view) {
+    const int rank = view.shape.rank();
+    columns_ = view.shape[rank - 1], column_step_ = view.stride[rank - 1];
+    other_ = rank - 2;
+    int along = -1;
+    for (int d = 0; d + 1 < rank; ++d) {
+      if (view.stride[d] == 1 && column_step_ != 1) along = d;
+      if (view.shape[rank - 2] < kBlock && view.shape[d] > view.shape[other_]) other_ = d;
+    }
+    if (along >= 0) other_ = along;
+    block_ = along >= 0 ? kBlock : std::max(kBlock, kCopyGrain / columns_);
+    y_stride_[rank - 1] = 1;
+    for (int d = rank - 2; d >= 0; --d) y_stride_[d] = y_stride_[d + 1] * view.shape[d + 1];
+    if (other_ >= 0) rows_ = view.shape[other_], row_step_ = view.stride[other_], to_step_ = y_stride_[other_];
+    blocks_ = (rows_ + block_ - 1) / block_;
+  }
+
+  void run() const {
+    const int64_t planes = view_.shape.elements() / (rows_ * columns_), work = std::min(rows_, block_) * columns_;
+    parallel_for(planes * blocks_, std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, work)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t at = begin; at < end; ++at) copy_block(at / blocks_, at % blocks_ * block_);
+                 });
+  }
+
+ private:
+  static constexpr int64_t kBlock = 16;
+
+  void copy_block(int64_t plane, int64_t first_row) const {
+    const int64_t height = std::min(block_, rows_ - first_row);
+    const T* from = x_ + first_row * row_step_;
+    T* to = y_ + first_row * to_step_;
+    for (int d = view_.shape.rank() - 2; d >= 0; --d) {
+      if (d == other_) continue;
+      from += plane % view_.shape[d] * view_.stride[d];
+      to += plane % view_.shape[d] * y_stride_[d];
+      plane /= view_.shape[d];
+    }
+    if (column_step_ == 0) {
+      repeat_each(from, row_step_, to, to_step_, height, columns_);
+    } else if (row_step_ == 1 && column_step_ != 1) {
+      for (int64_t r = 0; r < height; r += kBlock)
+        for (int64_t c = 0; c < columns_; c += kBlock)
+          transpose_block(from + r + c * column_step_, column_step_, to + r * to_step_ + c, to_step_,
+                          std::min(kBlock, height - r), std::min(kBlock, columns_ - c));
+    } else if (column_step_ == 1) {
+      copy_lines(from, row_step_, to, to_step_, columns_, height);
+    } else {
+      for (int64_t r = 0; r < height; ++r) copy_line(from + r * row_step_, column_step_, to + r * to_step_, columns_);
+    }
+  }
+
+  const T* x_;
+  T* y_;
+  const StridedView& view_;
+  int64_t columns_, column_step_, rows_ = 1, row_step_ = 0, to_step_ = 0, block_, blocks_;
+  int64_t y_stride_[kMaxRank];
+  int other_;  // the dimension of the rows; -1 if there is but one
+};
+template <class T> void gather_strided(const T* x, T* y, const Shape& shape, const int64_t* strides) {
+  const StridedView view = merged_view(shape, strides);
+  if (view.shape.rank() == 0) {
     *y = *x;
     return;
   }
-  constexpr int64_t kBlock = 16;
-  int64_t columns = y_shape[rank - 1], rows = rank > 1 ? y_shape[rank - 2] : 1;
-  int64_t column_step = stride[rank - 1], row_step = rank > 1 ? stride[rank - 2] : 0;
-  int64_t planes = y_shape.elements(0, std::max(0, rank - 2)), blocks = (rows + kBlock - 1) / kBlock;
-  parallel_for(planes * blocks,
-               std::max<int64_t>(1, kCopyGrain / std::max<int64_t>(1, std::min(rows, kBlock) * columns)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t at = begin; at < end; ++at) {
-                   int64_t p = at / blocks, rest = p, start = 0;
-                   for (int d = rank - 3; d >= 0; --d) {
-                     start += rest % y_shape[d] * stride[d];
-                     rest /= y_shape[d];
-                   }
-                   int64_t r0 = at % blocks * kBlock, height = std::min(kBlock, rows - r0);
-                   const T* from = x + start + r0 * row_step;
-                   T* to = y + (p * rows + r0) * columns;
-                   if (column_step == 0 && columns <= 16) {
-                     for (int64_t r = 0; r < height; ++r, to += columns)
-                       for (int64_t c = 0; c < columns; ++c) to[c] = from[r * row_step];
-                   } else if (column_step == 0) {
-                     for (int64_t r = 0; r < height; ++r) fill_elements(to + r * columns, columns, from[r * row_step]);
-                   } else if (row_step == 1 && column_step != 1) {
-                     for (int64_t c = 0; c < columns; c += kBlock)
-                       transpose_block(from + c * column_step, column_step, to + c, columns, height,
-                                       std::min(kBlock, columns - c));
-                   } else if (column_step == 1) {
-                     copy_lines(from, row_step, to, columns, columns, height);
-                   } else {
-                     for (int64_t r = 0; r < height; ++r)
-                       copy_line(from + r * row_step, column_step, to + r * columns, columns);
-                   }
-                 }
-               });
+  StridedGather<T>(x, y, view).run();
 }
 
 inline void strides_of(const Shape& shape, int64_t* stride) {
