@@ -13,7 +13,7 @@ from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.types.dtypes import DType, as_dtype, float32, int32, int64
+from tapeflow._src.types.dtypes import DType, as_dtype, float32, float64, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError, refused_dtype
 from tapeflow._src.types.tensor_shape import TensorShape
 
@@ -382,12 +382,16 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 
 _FEW = 1024  # elements: so many are kept, or made by NumPy
+_MANY = 1 << 24  # so many places differ as float32
 
 
 def _steps(num: int, dtype: Any, rank: int, axis: int) -> tuple[Any, Any]:
     """0, 1, ..., num - 1 along an axis, and which of them is the last."""
     shape = [1] * rank
     shape[axis] = num
+    if _FEW < num <= _MANY and dtype in (float32, float64):
+        weights = primitives.Reshape(primitives.Range(*(cast(n, dtype) for n in (0, num, 1))), shape)
+        return weights, primitives.Equal(weights, num - 1)
     places = np.arange(num, dtype=np.float64).reshape(shape)
     return (
         _core.convert_to_tensor(places, dtype, None, "linspace"),

@@ -264,6 +264,13 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     pair = None if _core.is_tracing() or a.ndim != 2 or b.ndim != 2 else _pair_of_axes(axes)
     if pair is not None:
         return primitives.MatMul(a, b, pair[0] == 0, pair[1] == 1)
+    if type(axes) is int and axes > 0 and not _core.is_tracing():
+        rows, columns = a.shape.as_list(), b.shape.as_list()
+        if axes <= len(rows) and rows[-axes:] == columns[:axes]:  # as they lie, without another order
+            shared, rows, columns = math.prod(columns[:axes]), rows[:-axes], columns[axes:]
+            left = primitives.Reshape(a, (math.prod(rows), shared))
+            right = primitives.Reshape(b, (shared, math.prod(columns)))
+            return primitives.Reshape(primitives.MatMul(left, right), [*rows, *columns])
     a_axes, b_axes = _contracted_axes(a, b, axes)
     left, a_free, shared = _as_matrix(a, a_axes, False)
     right, b_free, other = _as_matrix(b, b_axes, True)

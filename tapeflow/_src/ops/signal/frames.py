@@ -83,9 +83,8 @@ def frame(
     pieces = sizes[axis] // piece
     x = x[(slice(None),) * axis + (slice(0, pieces * piece),)]
     x = primitives.Reshape(x, [*before, pieces, piece, *after])
-    starts = number_range(frames) if holds_symbolic(frames) else np.arange(frames, dtype=np.int32)
-    selected = starts[:, None] * (step // piece) + np.arange(length // piece, dtype=np.int32)[None, :]
-    x = primitives.GatherV2(x, convert_to_tensor(selected), axis)
+    starts = primitives.ExpandDims(number_range(frames), 1) * (step // piece)
+    x = primitives.GatherV2(x, starts + np.arange(length // piece, dtype=np.int32)[None, :], axis)
     return primitives.Reshape(x, [*before, frames, length, *after])
 
 
