@@ -275,3 +275,10 @@ def test_messages_are_equal_to_their_texts():
     case.assertProtoEquals("dtype: DT_FLOAT tensor_shape {} float_val: 10.0", tf.make_tensor_proto(10.0))
     with pytest.raises(AssertionError):
         case.assertProtoEquals("dtype: DT_FLOAT tensor_shape {} float_val: 11.0", tf.make_tensor_proto(10.0))
+
+
+def test_numbers_may_be_arrays_of_one_element():
+    case = tf.test.TestCase()
+    case.assertNear(np.array([1.0]), tf.constant([1.25]), 0.5)
+    with pytest.raises(AssertionError, match="1.000000 != 2.000000"):
+        case.assertNear(np.array([[1.0]]), 2.0, 0.5)

@@ -332,6 +332,7 @@ class TestCase(Assertions):
 
     def assertNear(self, f1: Any, f2: Any, err: float, msg: str | None = None) -> None:  # noqa: N802
         """Fails unless two numbers differ by at most `err`."""
+        f1, f2 = (np.asarray(x).item() for x in (f1, f2))  # arrays of one element are numbers here
         what = f"{f1:f} != {f2:f} +/- {err:f} (difference: {abs(f1 - f2):g}){f' ({msg})' if msg else ''}"
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, what)
 
