@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,5 +171,9 @@ def test_bounded_spec():
     )
     assert spec == BoundedTensorSpec([1], tf.float32, 0, 1) != BoundedTensorSpec([1], tf.float32, 0, 2)
     assert BoundedTensorSpec.from_spec(Spec([1], tf.int8)).maximum == 127
+    of_numpy = BoundedTensorSpec.from_spec(
+        SimpleNamespace(shape=(2,), dtype=np.dtype("float32"), minimum=0.5, name="s")
+    )
+    assert (of_numpy.dtype, of_numpy.minimum, of_numpy.maximum, of_numpy.name) == (tf.float32, 0.5, tf.float32.max, "s")
     assert not spec.maximum.flags.writeable
     assert pickle.loads(pickle.dumps(spec)) == spec

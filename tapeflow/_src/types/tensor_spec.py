@@ -325,8 +325,9 @@ class BoundedTensorSpec(TensorSpec):
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> Any:
         """A spec like another one, whose bounds, if it has none, are those of the dtype."""
-        minimum, maximum = getattr(spec, "minimum", spec.dtype.min), getattr(spec, "maximum", spec.dtype.max)
-        return cls(spec.shape, spec.dtype, minimum, maximum, name or spec.name)
+        dtype = as_dtype(spec.dtype)  # NumPy's in the specs of environments
+        minimum, maximum = getattr(spec, "minimum", dtype.min), getattr(spec, "maximum", dtype.max)
+        return cls(spec.shape, dtype, minimum, maximum, name or spec.name)
 
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._minimum, self._maximum, self._name
