@@ -68,6 +68,12 @@ class Trackable:
     _unconditional_dependency_names = property(lambda self: self.__dict__.setdefault(HELD, {}))
 
     @property
+    def _unconditional_checkpoint_dependencies(self) -> list[Any]:
+        """The objects that this one holds, each with its name."""
+        reference = find_public("__internal__.tracking.TrackableReference")
+        return [reference(name, held) for name, held in find_public("train.TrackableView").children(self).items()]
+
+    @property
     def _setattr_tracking(self) -> bool:
         """Whether attributes that are set are tracked."""
         return bool(self.__dict__.get("_self_setattr_tracking", True))

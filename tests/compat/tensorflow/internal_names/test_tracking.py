@@ -131,3 +131,12 @@ def test_attributes_inside_a_scope_are_not_tracked():
         holder.first = tf.Variable(1.0)
     holder.second = tf.Variable(2.0)
     assert list(holder._trackable_children()) == ["second"]
+
+
+def test_what_an_object_holds_is_listed_for_those_who_save_it():
+    model = tf.Module()
+    model.w = tf.Variable(1.0)
+    model.many = [tf.Variable(2.0)]
+    held = model._unconditional_checkpoint_dependencies
+    assert [name for name, _ in held] == ["w", "many"]
+    assert held[0].ref is model.w
