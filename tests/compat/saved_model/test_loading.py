@@ -1,12 +1,16 @@
 """SavedModels that TensorFlow 2.21 wrote: the same numbers, gradients and second derivatives, and training."""
 
 import zipfile
+from inspect import FullArgSpec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tapeflow as tf
+from tapeflow._src.compat.saved_model.functions import parameters_of
+from tapeflow._src.function.spec_messages import encode
 from tapeflow._src.io.protos import messages
 
 FILES = Path(__file__).parent / "tensorflow_files"
@@ -327,3 +331,10 @@ def test_errors_in_signatures_name_the_model(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"FullArgSpec", b"F\0llArgSpec"))
     with pytest.raises(ValueError, match=f"SavedModel {tmp_path}: "):
         tf.saved_model.load(tmp_path)
+
+
+def test_arguments_whose_names_python_cannot_have():
+    full = FullArgSpec(["x", "0_discount"], None, None, None, [], None, {})
+    assert parameters_of(SimpleNamespace(fullargspec=encode(full))) is None
+    full = FullArgSpec(["x", "y"], None, None, (2.0,), [], None, {})
+    assert str(parameters_of(SimpleNamespace(fullargspec=encode(full)))) == "(x, y=2.0)"

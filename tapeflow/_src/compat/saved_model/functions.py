@@ -259,6 +259,13 @@ def parameters_of(spec: Any) -> inspect.Signature | None:
     described = decode(spec.fullargspec)
     if described is None:
         return None
+    try:
+        return inspect.Signature(_described_parameters(described))
+    except ValueError:  # such names or such an order as Python cannot have
+        return None
+
+
+def _described_parameters(described: Any) -> list[inspect.Parameter]:
     kinds = inspect.Parameter
     names = list(described.args)
     if names[:1] == ["self"]:
@@ -272,10 +279,7 @@ def parameters_of(spec: Any) -> inspect.Signature | None:
     parameters += [kinds(n, kinds.KEYWORD_ONLY, default=named.get(n, kinds.empty)) for n in described.kwonlyargs or ()]
     if described.varkw:
         parameters.append(kinds(described.varkw, kinds.VAR_KEYWORD))
-    try:
-        return inspect.Signature(parameters)
-    except ValueError:
-        return None
+    return parameters
 
 
 def named_parameters(names: list[str]) -> inspect.Signature | None:
