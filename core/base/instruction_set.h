@@ -16,11 +16,14 @@ bool has_amx_bf16();     // beside those; asks the system for the process's perm
 // ask for AVX-512, too.
 enum class Widest { avx2, avx512 };
 #if defined(__x86_64__)
+#if defined(__clang__)  // which ignores the whole attribute if it does not know a word of it
+#define TAPEFLOW_AVX512 [[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl")]]
+#else
+#define TAPEFLOW_AVX512 [[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+#endif
 template <class Loop> [[gnu::target("avx2")]] void run_with_avx2(Loop loop) { loop(); }
-template <class Loop>
-[[gnu::target("avx2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void run_with_avx512(Loop loop) {
-  loop();
-}
+template <class Loop> TAPEFLOW_AVX512 void run_with_avx512(Loop loop) { loop(); }
+#undef TAPEFLOW_AVX512
 template <Widest widest = Widest::avx2, class Loop> inline void run_vectorized(Loop loop) {
   const InstructionSet set = instruction_set();
   if constexpr (widest == Widest::avx512)
