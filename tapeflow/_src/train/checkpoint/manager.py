@@ -10,8 +10,14 @@ from typing import Any
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.checkpoint import Checkpoint, CheckpointOptions
 from tapeflow._src.train.checkpoint.graph_sessions import is_in_graph, needed_session
-from tapeflow._src.train.checkpoint.state import CheckpointState, get_checkpoint_state, write_checkpoint_state
+from tapeflow._src.train.checkpoint.state import (
+    CheckpointState,
+    get_checkpoint_state,
+    read_latest,
+    write_checkpoint_state,
+)
 from tapeflow._src.train.checkpoint.tensor_bundle import bundle_exists, delete_bundle
+from tapeflow._src.types.errors import NotFoundError
 from tapeflow._src.types.logging import warn
 
 
@@ -96,15 +102,21 @@ class CheckpointManager:
         self._time_by_path.pop(path, None)
         self._time_by_path[path] = time.time()
         self._latest_checkpoint = path
-        self._delete_old()
+        self._record_state(path)  # before a reader can miss the one that it named
+        if self._delete_old():
+            self._record_state(path)
+        return path
+
+    def _record_state(self, path: str) -> None:
         state = CheckpointState(path, self.checkpoints, list(self._time_by_path.values()), self._last_preserved)
         write_checkpoint_state(self._directory, state)
-        return path
 
     def _step(self) -> int:
         return _number(self._step_counter)
 
-    def _delete_old(self) -> None:
+    def _delete_old(self) -> bool:
+        """Deletes the checkpoints that are too many; whether there were any."""
+        before = len(self._time_by_path)
         while self._max_to_keep is not None and len(self._time_by_path) > self._max_to_keep:
             path = next(iter(self._time_by_path))
             saved = self._time_by_path.pop(path)
@@ -112,6 +124,7 @@ class CheckpointManager:
                 self._last_preserved = saved
             else:
                 self._delete(path)
+        return len(self._time_by_path) < before
 
     def _delete(self, path: str) -> None:
         """Deletes a checkpoint of the folder; what the file `checkpoint` names elsewhere is not touched."""
@@ -121,13 +134,26 @@ class CheckpointManager:
     def restore_or_initialize(self) -> str | None:
         """Restores the last checkpoint, or else calls `init_fn`; gives the path of the checkpoint, or None."""
         if self._latest_checkpoint is not None:
-            self._checkpoint.restore(self._latest_checkpoint, None)
+            self._restore_latest(self._latest_checkpoint)
             if self._step_counter is not None:
                 self._last_step = self._step()
             return self._latest_checkpoint
         if self._init is not None:
             self._init()
         return None
+
+    def _restore_latest(self, path: str) -> None:
+        """Restores a checkpoint, or the last one of the folder if another manager has deleted it meanwhile."""
+        try:
+            self._checkpoint.restore(path, None)
+        except NotFoundError:
+            if bundle_exists(path) or read_latest(self._directory, self._restored) is None:
+                raise
+
+    def _restored(self, path: str) -> str:
+        self._checkpoint.restore(path, None)
+        self._latest_checkpoint = path
+        return path
 
     def sync(self) -> None:
         """Waits for files that are being written: none are."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tapeflow._src.namespace import public
-from tapeflow._src.train.checkpoint.state import latest_checkpoint
+from tapeflow._src.train.checkpoint.state import latest_checkpoint, read_latest
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
 from tapeflow._src.types.dtypes import DType
 from tapeflow._src.types.errors import DataLossError
@@ -63,12 +63,12 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     array([1., 2.], dtype=float32)
     """
     path = os.fspath(ckpt_dir_or_file)
-    if os.path.isdir(path):
-        found = latest_checkpoint(path)
-        if found is None:
-            raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}")
-        path = found
-    return CheckpointReader(path)
+    if not os.path.isdir(path):
+        return CheckpointReader(path)
+    found = read_latest(path, CheckpointReader)
+    if found is None:
+        raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}")
+    return found
 
 
 @public("train.list_variables", "compat.v1.train.list_variables")

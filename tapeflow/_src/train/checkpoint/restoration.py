@@ -144,6 +144,8 @@ class Restoration:
                     variable.assign(value)
                 else:  # of Keras, while it works out shapes: it will begin with this value
                     leaf._initializer = partial(_given_value, value)
+        if all(number in self.object_by_node for number, node in enumerate(self.nodes) if node.keys):
+            self.bundle.close()
 
     def _is_latest_for(self, leaf: Any) -> bool:
         """Whether no later restoration gave a variable its value; the last one decides, whatever comes of it when."""

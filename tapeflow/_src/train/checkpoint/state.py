@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.tensor_bundle import bundle_exists
+from tapeflow._src.types.errors import NotFoundError
+
+Result = TypeVar("Result")
 
 _LINE = re.compile(r'^\s*(\w+):\s*(?:"((?:[^"\\]|\\.)*)"|(\S+))\s*$')
 
@@ -99,10 +102,31 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
     >>> tf.train.latest_checkpoint("/no/such/folder")
     """
-    state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not bundle_exists(state.model_checkpoint_path):
-        return None
-    return state.model_checkpoint_path
+    path = None
+    while True:
+        state = get_checkpoint_state(checkpoint_dir, latest_filename)
+        if state is None or state.model_checkpoint_path == path:
+            return None
+        path = state.model_checkpoint_path
+        if bundle_exists(path):
+            return path  # else it may have been deleted since the file was read, which names a newer one then
+
+
+def read_latest(checkpoint_dir: Any, read: Callable[[str], Result]) -> Result | None:
+    """What `read` gives for the last checkpoint of a folder, or None if it has none.
+
+    It is called again if the checkpoint was deleted meanwhile because there is a newer one.
+    """
+    path = None
+    while True:
+        before, path = path, latest_checkpoint(checkpoint_dir)
+        if path is None:
+            return None
+        try:
+            return read(path)
+        except NotFoundError:
+            if path == before or bundle_exists(path):
+                raise
 
 
 @public("compat.v1.train.checkpoint_exists")

@@ -10,12 +10,14 @@ import math
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tapeflow._src import _core
 from tapeflow._src.io.atomic_files import AtomicFiles
+from tapeflow._src.io.open_files import OpenFile, is_in_place
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.wire import WireError, decode_varint, encode_varint
 from tapeflow._src.io.records import masked
@@ -27,6 +29,8 @@ from tapeflow._src.types.file_errors import file_errors
 _MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _RESTART_EVERY = 16
 _MOST_SHARDS = 100_000  # their names have five digits
+_MOST_OPEN = 16  # data files of one checkpoint that stay open
+_TRIES = 5  # to open files of one checkpoint while another process replaces it
 
 
 def bundle_exists(prefix: str) -> bool:
@@ -183,13 +187,25 @@ def _block(entries: dict[bytes, bytes]) -> bytes:
 
 
 class Bundle:
-    """The values of a checkpoint, by name. Sizes are checked against the files before anything is read."""
+    """The values of a checkpoint, by name. Sizes are checked against the files before anything is read.
+
+    The files are opened together and stay open, so that all values are of one checkpoint even if another process
+    replaces or deletes its files meanwhile.
+    """
 
     def __init__(self, prefix: Any) -> None:
         self.prefix = os.fspath(prefix)
+        self._file_by_path: dict[str, OpenFile] = {}
+        for _ in range(_TRIES):
+            with self._opened_index() as index:
+                self._parse(index.read())
+                self._open_data()
+                if is_in_place(index, f"{self.prefix}.index"):
+                    break
+
+    def _opened_index(self) -> Any:
         try:
-            with open(f"{self.prefix}.index", "rb") as file:
-                content = file.read()
+            return open(f"{self.prefix}.index", "rb")
         except FileNotFoundError:
             if os.path.isfile(self.prefix):
                 raise DataLossError.of(
@@ -199,6 +215,8 @@ class Bundle:
             raise NotFoundError.of(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {self.prefix}"
             ) from None
+
+    def _parse(self, content: bytes) -> None:
         index = f"{self.prefix}.index"
         entries = read_table(content, index)
         header = self._parsed(messages.BundleHeaderProto, entries.pop(b"", b""), index)
@@ -215,6 +233,23 @@ class Bundle:
             }
         except UnicodeDecodeError:
             raise DataLossError.of(f"{index}: a name is no text") from None
+
+    def _open_data(self) -> None:
+        """Opens the data files of the index; one that is missing is an error when a value of it is asked for."""
+        self._file_by_path.clear()
+        for shard in range(self._shards if self._shards <= _MOST_OPEN else 0):
+            with suppress(OSError):
+                self._file_by_path[self._data_path(shard)] = OpenFile(self._data_path(shard))
+
+    def _data_path(self, shard: int) -> str:
+        return f"{self.prefix}.data-{shard:05d}-of-{self._shards:05d}"
+
+    def close(self) -> None:
+        """Closes the files when no value is expected to be asked for any more; one that is opens its file again."""
+        self._file_by_path.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_file_by_path": {}}
 
     @staticmethod
     def _parsed(kind: Any, data: bytes, path: str) -> Any:
@@ -254,12 +289,13 @@ class Bundle:
         """The bytes of a value as an array, and the file that holds them."""
         if not 0 <= entry.shard_id < self._shards:
             raise DataLossError.of(f"{self.prefix}.index: {name} is in shard {entry.shard_id} of {self._shards}")
-        path = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}"
-        with file_errors(path), open(path, "rb") as file:
-            held = os.fstat(file.fileno()).st_size
+        path = self._data_path(entry.shard_id)
+        with file_errors(path):
+            file = self._file_by_path.get(path) or OpenFile(path)
+            held = file.size()
             if not 0 <= entry.offset <= entry.offset + entry.size <= held or entry.size < 0:
                 raise DataLossError.of(f"{path}: the end of the file is missing: {name} ends after {held} bytes")
-            return np.fromfile(file, np.uint8, entry.size, offset=entry.offset), path
+            return file.read(entry.offset, entry.size), path
 
     def value(self, name: str) -> Any:
         """A value, as an array; DataLossError if the file is damaged."""

@@ -171,6 +171,7 @@ class Saver:
         if path in self._last_checkpoints:
             self._last_checkpoints.remove(path)
         self._last_checkpoints.append(path)
+        self._write_state(path, latest_filename)  # before a reader can miss the one that it named
         if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
             oldest = self._last_checkpoints.pop(0)
             if time.time() > self._next_to_keep:
@@ -179,6 +180,9 @@ class Saver:
                 delete_bundle(oldest)
                 with suppress(FileNotFoundError):
                     os.remove(f"{oldest}.meta")
+            self._write_state(path, latest_filename)
+
+    def _write_state(self, path: str, latest_filename: str | None) -> None:
         write_checkpoint_state(os.path.dirname(path), CheckpointState(path, self._last_checkpoints), latest_filename)
 
     # ---- the checkpoints that are kept
