@@ -100,6 +100,7 @@ struct PlanProperties {
   Arithmetic arithmetic = Arithmetic::none;       // may be part of a fused loop
   ReductionKind reduction = ReductionKind::none;  // may be part of a fusion
   uint8_t unit_operands = 0;                      // where ones make the result equal to the other operand
+  const Op* product = nullptr;                    // of powers: gives x * x, which x ** 2 is
   bool graph_break = false;                       // calls Python: no plan can have it
   DTypes rounded_once = {};                       // of its floating inputs: computed in float32, and rounded once
   MovementRule movement = nullptr;                // false: it moves more than few parts along one axis

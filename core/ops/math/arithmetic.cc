@@ -261,7 +261,7 @@ Gradient: `dy * y * x**(y - 1)` for `x` and `dy * x**y * log(x)` for `y` (0 wher
 >>> tf.pow([2., 3.], 2.)
 <tf.Tensor: shape=(2,), dtype=float32, numpy=array([4., 9.], dtype=float32)>)",
      {},
-     {.unit_operands = kRightOperand},
+     {.unit_operands = kRightOperand, .product = &multiply_op},
      {"A negative base has no real power with a fraction, and zero none with a negative number: clip the base.",
       "The derivative of x**p at zero is infinite for p < 1: add an epsilon to the base."}});
 

@@ -130,9 +130,9 @@ bool eliminate_identity(PlanIR& ir, const Node& n) {
 
 // x ** 2 is x * x, as in the kernel of powers: loops can be made of products.
 void reduce_power(PlanIR& ir, Node& n) {
-  static const Op *const power = find_op("Pow"), *const multiply = find_op("Mul");
-  if (n.op != power || !is_number(ir, n.inputs[1], 2)) return;
-  n.op = multiply;
+  const Op* product = n.op->planning.product;
+  if (!product || !is_number(ir, n.inputs[1], 2)) return;
+  n.op = product;
   n.inputs[1] = n.inputs[0];
 }
 
