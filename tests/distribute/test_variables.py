@@ -116,3 +116,20 @@ def test_variables_are_kept_with_others(pair):
         variable = tf.Variable(1.0)
         with pair.colocate_vars_with(variable):
             assert len(tf.Variable(2.0).values) == 2
+
+
+def test_assignments_in_replicas_return_a_value_for_each(pair):
+    with pair.scope():
+        own, merged = tf.Variable(0.0), tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+    assert [float(copy) for copy in own.values] == [0.0, 0.0]
+
+    def assign(variable):
+        return pair.run(lambda: variable.assign_add(number() + 1.0))
+
+    for call in (assign, tf.function(assign), tf.function(assign)):
+        for variable in (own, merged):
+            results = pair.experimental_local_results(call(variable))
+            assert [float(result) for result in results] == [float(copy) for copy in variable.values]
+    assert [float(copy) for copy in own.values] == [3.0, 6.0]
+    assert pair.run(lambda: own) is own
+    assert pair.run(lambda: own.values[tf.distribute.get_replica_context().replica_id_in_sync_group]) is own

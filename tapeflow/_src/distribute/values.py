@@ -109,6 +109,7 @@ class DistributedVariable(DistributedValues):
     """A variable with a copy in each replica. Functions of replicas take it whole: reading it gives the own copy."""
 
     is_distributed_variable = True
+    _is_whole = True  # False of what an assignment returns in a replica
     _policy = None  # a variable's class says how it is merged
 
 
@@ -148,11 +149,12 @@ def regroup(results: Sequence[Any], always_wrap: bool = False) -> Any:
 
 
 def _variable_of(result: Any) -> Any:
-    """The variable of a strategy that a result is, or of which it is a copy; else None."""
+    """The variable of a strategy that a result is, or of which it is a copy; else None, as for what an assignment in
+    a replica returns: an object of its own, which stands for the copy of that replica."""
+    if isinstance(result, DistributedVariable):
+        return result if result._is_whole else None
     container = getattr(result, "_distributed_container", None)
-    if container is not None:
-        return container()
-    return result if isinstance(result, DistributedVariable) else None
+    return None if container is None else container()
 
 
 def _require_alike(results: Sequence[Any], kind: Any, content: Callable[[Any], Any]) -> None:

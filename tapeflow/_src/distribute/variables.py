@@ -64,6 +64,10 @@ class MirroredVariable(variables.Variable, DistributedVariable):
     _copies: tuple[Any, ...]
     _container: Any  # a weak reference to the variable
 
+    @property
+    def _is_whole(self) -> bool:  # type: ignore[override]
+        return self._container() is self
+
     def _assign(self, method: str, value: Any) -> Any:
         replica, strategy = context.get_replica_context(), self._distribute_strategy
         own = getattr(super(), method)
@@ -303,7 +307,7 @@ class SyncOnReadVariable(DistributedVariable, Trackable):
 
 def _no_aggregation() -> ValueError:
     return ValueError(
-        "Could not convert from `tf.VariableAggregation` VariableAggregation.NONE to`tf.distribute.ReduceOp` type"
+        "Could not convert from `tf.VariableAggregation` VariableAggregationV2.NONE to`tf.distribute.ReduceOp` type"
     )
 
 
