@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "graph/graph.h"
+#include "base/forget_error.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"
@@ -81,6 +82,7 @@ std::optional<Tensor> Knowledge::computed(const Node& node, size_t output) {
     Tensors out = run_all(op, in, params);
     return output < out.size() ? std::optional(out[output]) : std::nullopt;
   } catch (const Error&) {
+    forget_error();
     return std::nullopt;  // the error, a division by zero, comes when the graph runs
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autodiff/numerics.h"
+#include "base/forget_error.h"
 #include "plan/plan.h"
 
 namespace tapeflow {
@@ -85,6 +86,7 @@ const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs)
   try {
     made = prepare(graph, inputs);
   } catch (const Error&) {
+    forget_error();
     return nullptr;  // it cannot run with these inputs; running it says why
   }
   if (!made.plan && !made.split) {

@@ -1,6 +1,7 @@
 // vmap of a graph, as Python sees it.
 #include "vmap/vmap.h"
 
+#include "base/forget_error.h"
 #include "python/graph/graph.h"
 
 namespace tapeflow::python {

@@ -1,5 +1,6 @@
 // Forward mode in many directions at once: the rule of each operation is traced for one direction, and run for all.
 #include "autodiff/forward.h"
+#include "base/forget_error.h"
 #include "ops/ops.h"
 #include "vmap/vmap.h"
 

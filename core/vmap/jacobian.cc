@@ -9,6 +9,7 @@
 
 #include "autodiff/cotangent.h"
 #include "autodiff/deferred.h"
+#include "base/forget_error.h"
 #include "ops/ops.h"
 #include "vmap/by_example.h"
 #include "vmap/graph_op.h"

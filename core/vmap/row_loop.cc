@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "autodiff/deferred.h"
+#include "base/forget_error.h"
 #include "control_flow/control_ops.h"
 #include "graph/run.h"
 #include "op/batching.h"

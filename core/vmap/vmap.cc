@@ -13,8 +13,6 @@
 
 namespace tapeflow {
 
-void (*forget_error)() = [] {};
-
 Tensors rows_of(const BatchedValues& values, int64_t rows) {
   Tensors result;
   for (size_t i = 0; i < values.tensors.size(); ++i)

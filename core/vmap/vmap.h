@@ -38,7 +38,4 @@ struct Obstacle {
 };
 std::vector<Obstacle> find_obstacles(const Graph&, std::span<const bool> batched_inputs);
 
-// Lets go of an error whose text is kept outside of the core (ErrorKind::python); set by the Python layer.
-extern void (*forget_error)();
-
 }  // namespace tapeflow

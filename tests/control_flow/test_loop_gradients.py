@@ -503,3 +503,22 @@ def test_nan_is_found_in_a_loop_whose_shapes_go_on_changing():
             function(tf.constant([6.5]))
     finally:
         tf.debugging.disable_check_numerics()
+
+
+def test_a_rule_that_fails_while_a_plan_is_made():
+    @tf.custom_gradient
+    def double(x):
+        def rule(dy):
+            raise ValueError("the rule's own error")
+
+        return x * 2.0, rule
+
+    @tf.function
+    def slope():
+        x = tf.constant([1.0, 2.0])
+        (y,) = tf.while_loop(lambda y: tf.reduce_sum(y) < 100.0, lambda y: double(y), [x])
+        return tf.gradients(y, x)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the rule's own error"):
+            slope()
