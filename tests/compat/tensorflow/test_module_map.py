@@ -154,8 +154,8 @@ def test_typed_functions():
         assert session.run([scaled(x, 2), *tf.gradients(scaled(x, 2.0), x)]) == [12.0, 4.0]
     with pytest.raises(ValueError, match="Expected number of arguments: 2, received: 1"):
         scaled(1.0)
-    with pytest.raises(NotImplementedError, match=r"tf\.custom_gradient"):
-        define(tf.float32, python_grad_func=print)
+    with pytest.raises(NotImplementedError, match="shape_func is not supported"):
+        define(tf.float32, shape_func=print)
 
 
 def test_functions_without_public_names():
@@ -179,3 +179,21 @@ def test_functions_without_public_names():
     assert to_numpy(tf.IndexedSlices(tf.constant([2.0]), tf.constant([1]), [3])).tolist() == [0.0, 2.0, 0.0]
     with tf.Graph().as_default(), tf.compat.v1.Session():
         assert to_numpy(tf.constant(1.0) + 2.0) == 3.0
+
+
+def test_defined_functions_with_rules_of_their_own():
+    define = inner("framework.function").Defun
+    rule = define(tf.float32, tf.float32)(lambda x, dy: dy * 10.0)
+    by_graph = define(tf.float32, grad_func=rule)(lambda x: x * 2.0)
+    by_python = define(tf.float32, python_grad_func=lambda op, dy: dy * op.inputs[0] + op.outputs[0])(lambda x: x * 2.0)
+    x = tf.constant(3.0)
+    for function, expected in ((by_graph, 10.0), (by_python, 9.0)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        assert (y.numpy(), tape.gradient(y, x).numpy()) == (6.0, expected)
+    with pytest.raises(ValueError, match="Gradient defined twice"):
+        define(tf.float32, grad_func=rule, python_grad_func=rule)(lambda x: x)
+    named = define(tf.float32, func_name="double")(lambda x: x * 2.0)
+    assert named.definition.signature.name == "double"
+    assert [node.op for node in named.definition.node_def] == ["Const", "Mul", "Identity"]

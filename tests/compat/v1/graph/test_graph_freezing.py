@@ -35,3 +35,41 @@ def test_what_is_not_there():
         graph_util.extract_sub_graph(definition, "x")
     with pytest.raises(TypeError, match=r"must be a graph_pb2.GraphDef proto"):
         graph_util.extract_sub_graph(graph, ["x"])
+
+
+def test_without_what_only_training_needs():
+    with tf.Graph().as_default() as graph:
+        x = tf.debugging.check_numerics(v1.placeholder(tf.float32, [2], name="x"), "x", name="checked")
+        with tf.control_dependencies([x]):
+            y = tf.identity(graph.get_tensor_by_name("x:0"), name="y")
+        z = tf.identity(tf.identity(y, name="once"), name="twice")
+        tf.negative(z, name="z")
+        with tf.control_dependencies([tf.identity(z, name="before")]):
+            tf.constant(1.0, name="after")
+    definition = graph.as_graph_def()
+    found = graph_util.remove_training_nodes(definition)
+    assert [(node.name, list(node.input)) for node in found.node] == [
+        ("x", []),
+        ("z", ["x"]),
+        ("before", ["x"]),
+        ("after", ["^before"]),
+    ]
+    kept = graph_util.remove_training_nodes(definition, ["checked", "once"])
+    assert {"checked", "once"} < {node.name for node in kept.node}
+    assert graph_util.tensor_shape_from_node_def_name(graph, "z") == [2]
+
+
+def test_graphs_that_are_equal_in_another_order():
+    def definition(names, value):
+        with tf.Graph().as_default() as graph:
+            for name in names:
+                tf.constant(value, name=name)
+        return graph.as_graph_def()
+
+    equal = tf.__internal__.graph_util.graph_defs_equal
+    assert equal(definition("ab", 1.0), definition("ba", 1.0))
+    assert not equal(definition("ab", 1.0), definition("ab", 2.0))
+    assert not equal(definition("ab", 1.0), definition("ac", 1.0))
+    nan = definition("a", np.nan)
+    assert not equal(nan, nan)
+    assert equal(nan, nan, treat_nan_as_equal=True)

@@ -8,6 +8,7 @@ from tapeflow._src.compat.tensorflow.internal_names import (
     contexts,
     converted_functions,
     dispatchers,
+    graph_comparison,
     keras_hooks,
     operators,
     saved_models,

@@ -10,6 +10,8 @@ from tapeflow._src.io.protos.tensor_protos import make_tensor_proto
 from tapeflow._src.namespace import public
 
 _READING = "ReadVariableOp"
+_CHECK = "CheckNumerics"
+_SAME = "Identity"
 
 
 def _base(name: str) -> str:
@@ -18,8 +20,10 @@ def _base(name: str) -> str:
 
 
 def _with_nodes(definition: Any, nodes: Iterable[Any]) -> Any:
-    part = messages.GraphDef(node=list(nodes), versions=definition.versions)
-    part.library.CopyFrom(definition.library)
+    part = messages.GraphDef(node=list(nodes))
+    for field in ("versions", "library"):
+        if definition.HasField(field):
+            getattr(part, field).CopyFrom(getattr(definition, field))
     return part
 
 
@@ -89,3 +93,62 @@ def _constant(name: str, value: Any) -> Any:
         op="Const",
         attr={"value": messages.AttrValue(tensor=proto), "dtype": messages.AttrValue(type=proto.dtype)},
     )
+
+
+@public("compat.v1.graph_util.remove_training_nodes")
+def remove_training_nodes(input_graph: Any, protected_nodes: Any = None) -> Any:
+    """The nodes of a message without checks of numbers and identities, which only training needs.
+
+    Identities stay that have a control input, are one, or that others are colocated with.
+
+    >>> with tf.Graph().as_default() as graph:
+    ...     x = tf.identity(tf.constant(1., name="x"), name="same")
+    ...     y = tf.negative(x, name="y")
+    >>> [node.name for node in tf.compat.v1.graph_util.remove_training_nodes(graph.as_graph_def()).node]
+    ['x', 'y']
+    """
+    kept = set(protected_nodes or ())
+    checks = {node.name for node in input_graph.node if node.op == _CHECK and node.name not in kept}
+    nodes = [_with_inputs(node, [x for x in node.input if _base(x) not in checks]) for node in input_graph.node]
+    nodes = [node for node in nodes if node.name not in checks]
+    source = {node.name: node.input[0] for node in nodes if node.op == _SAME and node.name not in kept | _tied(nodes)}
+    kept_nodes = (node for node in nodes if node.name not in source)
+    return _with_nodes(input_graph, [_with_inputs(node, [_end(x, source) for x in node.input]) for node in kept_nodes])
+
+
+def _with_inputs(node: Any, inputs: list[str]) -> Any:
+    copy = messages.NodeDef()
+    copy.CopyFrom(node)
+    del copy.input[:]
+    copy.input.extend(inputs)
+    return copy
+
+
+def _tied(nodes: list[Any]) -> set[str]:
+    """The nodes with a control input, those that are one, and those that others are colocated with."""
+    tied: set[str] = set()
+    for node in nodes:
+        before = [_base(x) for x in node.input if x.startswith("^")]
+        tied |= {*before, node.name} if before else set()
+        if "_class" in node.attr:
+            tied |= {place.decode().removeprefix("loc:@") for place in node.attr["_class"].list.s}
+    return tied
+
+
+def _end(name: str, source: dict[str, str]) -> str:
+    """Where an input comes from, past the identities that go."""
+    while _base(name) in source:
+        name = source[_base(name)]
+    return name
+
+
+@public("compat.v1.graph_util.tensor_shape_from_node_def_name")
+def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
+    """The shape of the tensor that an input of a node, "y" or "y:0", names.
+
+    >>> with tf.Graph().as_default() as graph:
+    ...     x = tf.zeros([2, 3], name="x")
+    >>> tf.compat.v1.graph_util.tensor_shape_from_node_def_name(graph, "x")
+    TensorShape([2, 3])
+    """
+    return graph.get_tensor_by_name(input_name if ":" in input_name else f"{input_name}:0").shape
