@@ -226,3 +226,13 @@ def test_the_graph_knows_its_structures():
     twice = tf.function(lambda a, b: a + b).get_concrete_function(v, v).graph.structured_input_signature[0]
     assert twice[0] == twice[1]
     assert tf.__internal__.FuncGraph("sketch", structured_outputs=[1]).structured_outputs == [1]
+
+
+def test_values_of_python_inside_structures_are_those_of_the_trace():
+    x = tf.constant(2.0)
+    concrete = tf.function(lambda pair: pair[0] * pair[1]["x"]).get_concrete_function((3.0, {"x": x}))
+    assert concrete((3.0, {"x": x})).numpy() == 6.0
+    with pytest.raises(TypeError, match=r"Can not cast 4\.0 to Literal\[3\.0\]"):
+        concrete((4.0, {"x": x}))
+    with pytest.raises(TypeError, match=r"to Literal\[3\.0\]"):
+        concrete((tf.constant(3.0), {"x": x}))

@@ -133,6 +133,9 @@ class ConcreteFunction(_core.FunctionBase):
         found = nest.flatten(value, expand_composites=True) if nest.is_nested(known) or len(specs) > 1 else [value]
         if len(found) != len(specs) or any(isinstance(x, TensorSpec) for x in found):
             raise TypeError(self._failure(_mismatch(known, value), args, kwargs))
+        for x, spec in zip(found, specs):
+            if not isinstance(spec, TensorSpec) and x is not spec and (_core.is_tensor(x) or x != spec):
+                raise TypeError(self._failure(f"Can not cast {x!r} to {spec_text(spec)}", args, kwargs))
         try:
             return [_as_tensor(x, spec) for x, spec in zip(found, specs) if isinstance(spec, TensorSpec)]
         except (TypeError, ValueError) as error:

@@ -557,3 +557,11 @@ def test_the_releases_that_wrote_a_model(tmp_path):
     loaded = tf.saved_model.load(str(tmp_path))
     assert loaded.tensorflow_version == tf.version.VERSION
     assert loaded.tensorflow_git_version == tf.version.GIT_VERSION
+
+
+@pytest.mark.parametrize("jit_compile", [None, True, False])
+def test_whether_a_function_is_to_be_compiled(tmp_path, jit_compile):
+    module = tf.Module()
+    module.f = tf.function(lambda x: x + 1.0, [tf.TensorSpec([])], jit_compile=jit_compile)
+    tf.saved_model.save(module, str(tmp_path))
+    assert tf.saved_model.load(str(tmp_path)).f._jit_compile is jit_compile

@@ -118,3 +118,31 @@ def test_tables_from_text_files_in_a_session(tmp_path):
     with tf.Graph().as_default(), v1.Session() as session:
         tf.graph_util.import_graph_def(graph, name="")
         assert session.run("size:0") == 2
+
+
+def test_every_output_of_a_signature_by_its_name_in_a_session(tmp_path):
+    @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32), tf.TensorSpec([], tf.float32, "by")])
+    def two(rows, by=tf.constant(4.0)):
+        return {"a": rows, "b": by * 2.0}
+
+    tf.saved_model.save(tf.Module(), str(tmp_path), signatures=two)
+    with tf.Graph().as_default(), v1.Session() as session:
+        signature = v1.saved_model.load(session, ["serve"], str(tmp_path)).signature_def["serving_default"]
+        assert list(signature.defaults) == ["by"] and signature.defaults["by"].float_val[0] == 4.0
+        parts = signature.outputs["a"].composite_tensor.components
+        names = [*(part.name for part in parts), signature.outputs["b"].name]
+        given = {"rows": [1.0, 2.0, 3.0], "rows_1": [0, 2, 3], "by": 5.0}
+        found = session.run(names, {signature.inputs[name].name: value for name, value in given.items()})
+    np.testing.assert_array_equal(found[0], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(found[1], [0, 2, 3])
+    assert found[2] == 10.0
+
+
+def test_variables_of_a_model_that_a_graph_loads_are_not_collected_for_training(tmp_path):
+    model = tf.Module()
+    model.v = tf.Variable(2.0)
+    tf.saved_model.save(model, str(tmp_path))
+    with tf.Graph().as_default() as graph:
+        loaded = tf.saved_model.load(str(tmp_path))
+        assert loaded.v.trainable
+        assert [len(graph.get_collection(key)) for key in ("variables", "trainable_variables")] == [1, 0]

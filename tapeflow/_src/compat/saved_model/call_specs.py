@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections import namedtuple
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from tapeflow._src.function.spec_messages import encode
 from tapeflow._src.io.protos import messages
 from tapeflow._src.types import nest
 from tapeflow._src.types.tensor_spec import CompositeTensor, TensorSpec
+
+COMPILES = (None, True, False)  # `jit_compile` by its number in messages
 
 FullArgSpec = namedtuple(
     "FullArgSpec", ["args", "varargs", "varkw", "defaults", "kwonlyargs", "kwonlydefaults", "annotations"]
@@ -25,6 +28,20 @@ def signature_inputs(concrete: ConcreteFunction) -> dict[str, TensorSpec]:
     if len(set(names)) != len(names):
         raise ValueError(f"saved_model.save: the arguments of a signature must have different names; got {names}")
     return dict(zip(names, concrete.signature.tensor_specs))
+
+
+def signature_defaults(concrete: ConcreteFunction) -> dict[str, Any]:
+    """The tensors that are the defaults of parameters, by the names of the inputs that they stand for."""
+    signature, names = concrete._parameters.parameters, iter(concrete._arg_keywords)
+    args, _ = concrete.structured_input_signature
+    parameters = [] if signature is None else list(signature.parameters.values())
+    found: dict[str, Any] = {}
+    for arg, parameter in itertools.zip_longest(args, parameters[: len(args)]):
+        inputs = [next(names, "") for spec in nest.flatten(arg, expand_composites=True) if isinstance(spec, TensorSpec)]
+        leaves = [] if parameter is None else nest.flatten(parameter.default, expand_composites=True)
+        if len(leaves) == len(inputs):
+            found.update((name, leaf) for name, leaf in zip(inputs, leaves) if isinstance(leaf, _core.Tensor))
+    return found
 
 
 class SignatureOutput(NamedTuple):
@@ -59,8 +76,10 @@ def signature_outputs(key: str, concrete: ConcreteFunction) -> dict[str, Signatu
 
 
 def function_spec(function: Function) -> Any:
-    """The parameters of a function."""
-    return _spec_of(function._signature, function.input_signature)
+    """The parameters of a function, and whether it is to be compiled."""
+    spec = _spec_of(function._signature, function.input_signature)
+    spec.jit_compile = COMPILES.index(function._jit_compile)
+    return spec
 
 
 def concrete_spec(concrete: ConcreteFunction) -> Any:

@@ -173,7 +173,12 @@ class RestoredFunction(Function):
     """A function of a SavedModel: calls run the saved graph that takes such arguments; others are refused."""
 
     def __init__(
-        self, name: str, traces: list[RestoredTrace], parameters: inspect.Signature | None, input_signature: Any = None
+        self,
+        name: str,
+        traces: list[RestoredTrace],
+        parameters: inspect.Signature | None,
+        input_signature: Any = None,
+        jit_compile: bool | None = None,
     ) -> None:
         self._saved = traces
 
@@ -186,7 +191,7 @@ class RestoredFunction(Function):
             run.__signature__ = parameters  # type: ignore[attr-defined]
         # A signature does not cast the arguments: `_match` finds the graph that takes them.
         self._specified = tuple(input_signature) if input_signature is not None and len(traces) == 1 else None
-        super().__init__(run, name, None, False)
+        super().__init__(run, name, None, False, jit_compile)
         self._trace_by_key: dict[Any, RestoredTrace] = {}
 
     input_signature = property(lambda self: self._specified)

@@ -12,6 +12,7 @@ from tapeflow._src.compat.graph_def import import_handlers  # noqa: F401
 from tapeflow._src.compat.graph_def.library import FunctionLibrary
 from tapeflow._src.compat.raw_ops.variable_handles import DeclaredVariable
 from tapeflow._src.compat.saved_model import dataset_nodes, dataset_stages  # noqa: F401  register handlers
+from tapeflow._src.compat.saved_model.call_specs import COMPILES
 from tapeflow._src.compat.saved_model.functions import (
     RestoredFunction,
     RestoredTrace,
@@ -261,7 +262,7 @@ class Loader:
         try:
             if value is None:
                 return DeclaredVariable(dtype, shape, saved.name or "Variable", saved.trainable)
-            return Variable(
+            made = Variable(
                 value,
                 trainable=saved.trainable,
                 name=saved.name or "Variable",
@@ -270,6 +271,10 @@ class Loader:
                 synchronization=VariableSynchronization(saved.synchronization),
                 aggregation=VariableAggregationV2(saved.aggregation),
             )
+            if self._graph is not None and self._graph.graph_mode:  # who trains a loaded model says so
+                trained = self._graph.get_collection_ref("trainable_variables")
+                trained[:] = [other for other in trained if other is not made]
+            return made
         finally:
             _core.swap_stage(before)
 
@@ -374,7 +379,8 @@ class Loader:
         parents = (c.local_name for other in self._nodes for c in other.children if c.node_id == number)
         spec = node.function.function_spec
         name, specified = next(parents, "function"), decode(spec.input_signature)
-        return RestoredFunction(name, traces, parameters_of(spec), specified)
+        compiles = COMPILES[spec.jit_compile] if spec.jit_compile < len(COMPILES) else None
+        return RestoredFunction(name, traces, parameters_of(spec), specified, compiles)
 
     def _make_bare_concrete_function(self, number: int, node: Any) -> Any:
         trace = self._trace(node.bare_concrete_function.concrete_function_name)

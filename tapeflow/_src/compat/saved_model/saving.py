@@ -20,6 +20,7 @@ from tapeflow._src.compat.saved_model.call_specs import (
     concrete_spec,
     function_spec,
     keyword_spec,
+    signature_defaults,
     signature_inputs,
     signature_outputs,
 )
@@ -34,6 +35,7 @@ from tapeflow._src.io.atomic_files import AtomicFiles
 from tapeflow._src.io.atomic_folders import replaced_folder
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import shape_message
+from tapeflow._src.io.protos.tensor_protos import make_tensor_proto
 from tapeflow._src.ops.lookup.tables import DenseHashTable, LookupInterface
 from tapeflow._src.ops.strings.hashing import fingerprint64
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, Node, encode_graph, value_of
@@ -333,6 +335,8 @@ class SavedModelWriter:
         node.allowed_positional_arguments = 1 if len(order) == 1 else 0  # the order of several is not told
         node.function_spec.CopyFrom(keyword_spec(order))
         self._call_at_top(key, wrapper, order, specs, output_order, outputs, bound)
+        for n, value in signature_defaults(concrete).items():
+            self._meta.signature_def[key].defaults[n].CopyFrom(make_tensor_proto(value.numpy()))
 
     def _call_at_top(
         self,

@@ -70,6 +70,7 @@ class Graph(VariablesOfGraph, _core.Graph):
         self._node_by_name: dict[str, int] = {}
         self._named_nodes = 0
         self._overrides = NodeOverrides(self)
+        self._outputs_by_name: dict[str, list[Any]] = {}  # of imported operations that several nodes stand for
         self._not_fed: set[str] = set()
         self._placeholders: list[Any] = []
         self._not_fetched: set[str] = set()
@@ -191,13 +192,17 @@ class Graph(VariablesOfGraph, _core.Graph):
                 f"The name {name!r} refers to a Tensor which does not exist. The operation, {operation_name!r}, does "
                 "not exist in the graph."
             )
-        outputs = self.get_operation_by_name(operation_name).outputs
+        outputs = self._outputs_by_name.get(operation_name) or self.get_operation_by_name(operation_name).outputs
         if int(index) >= len(outputs):
             raise KeyError(
                 f"The name {name!r} refers to a Tensor which does not exist. The operation, {operation_name!r}, exists "
                 f"but only has {len(outputs)} outputs."
             )
         return outputs[int(index)]
+
+    def name_outputs(self, operation_name: str, outputs: list[Any]) -> None:
+        """From now on "name:1" is the second of the outputs, which several nodes may give."""
+        self._outputs_by_name[operation_name] = outputs
 
     # ---- what may be fed and fetched
 

@@ -112,6 +112,8 @@ class _Import:
                 graph.set_node_name(other, inner)
         if number >= first or any(isinstance(x, Tensor) for x in outputs):
             graph.set_node_name(number, full)
+        if len(outputs) > 1 and all(isinstance(x, Tensor) for x in outputs):
+            graph.name_outputs(full, outputs)
         self.operation_by_name[node.name] = operation_of(graph, number)
         self.outputs_by_name[node.name] = outputs
 
