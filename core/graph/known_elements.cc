@@ -4,8 +4,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "graph/graph.h"
 #include "base/forget_error.h"
+#include "graph/graph.h"
 #include "graph/run.h"
 #include "ops/ops.h"
 #include "ops/partial_shape.h"

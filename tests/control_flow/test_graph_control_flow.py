@@ -422,3 +422,20 @@ def test_indices_of_sparse_gradients_have_one_dtype(branch):
     for found, value in ((pair(which), min(branch, 1) + 1.0), (several(which), branch + 1.0)):
         assert found.indices.dtype == tf.int64
         assert found.indices.numpy().tolist() == [1, 0] and found.values.numpy().tolist() == [[value] * 3] * 2
+
+
+def test_invariants_are_of_the_kind_of_their_values():
+    invariants = [tf.TensorSpec([], tf.int32), tf.SparseTensorSpec([None])]
+    sparse = tf.SparseTensor([[0]], [1.0], [10])
+
+    @tf.function
+    def count(i, x):
+        return tf.while_loop(lambda i, _: i < 10, lambda i, x: (i + 1, x), [i, x], invariants)[0]
+
+    assert count(tf.constant(0), sparse).numpy() == 10
+    with pytest.raises(TypeError, match=r"SparseTensorSpec.* is not compatible with"):
+        count(tf.constant(0), tf.constant([1.0]))
+    with pytest.raises(TypeError, match=r"SparseTensorSpec.* is not compatible with tf\.RaggedTensor"):
+        count(tf.constant(0), tf.ragged.constant([[1.0, 2.0], [3.0]]))
+    with pytest.raises(TypeError, match=r"TensorSpec.*int32.* is not compatible with"):
+        count(tf.constant(0.0), sparse)

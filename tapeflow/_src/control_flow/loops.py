@@ -15,7 +15,7 @@ from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.types import nest, nest_paths
 from tapeflow._src.types.tensor_shape import TensorShape, as_shape
-from tapeflow._src.types.tensor_spec import CompositeTensor, TypeSpec
+from tapeflow._src.types.tensor_spec import CompositeTensor, TypeSpec, type_spec_from_value
 
 
 def _as_value(value: Any) -> Any:
@@ -273,6 +273,8 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
     for value, invariant in zip(parts, given):
         if value is None:
             continue
+        if isinstance(invariant, TypeSpec) and not _same_kind(invariant, value):
+            raise TypeError(f"TypeSpec {invariant!r} is not compatible with {value!r}")
         if isinstance(value, TensorArray):
             shapes += value._buffer_shapes()
         elif isinstance(value, CompositeTensor):
@@ -290,6 +292,12 @@ def _loop_shapes(values: list[Any], shape_invariants: Any) -> list[TensorShape]:
                 )
             shapes.append(shape)
     return shapes
+
+
+def _same_kind(spec: TypeSpec, value: Any) -> bool:
+    """Whether a specification is one of such values, whatever their shape."""
+    own = type_spec_from_value(value)
+    return type(own) is type(spec) and getattr(own, "dtype", None) == getattr(spec, "dtype", None)
 
 
 def _covers(shape: TensorShape, narrow: TensorShape) -> bool:

@@ -121,8 +121,10 @@ def test_tables_from_text_files_in_a_session(tmp_path):
 
 
 def test_every_output_of_a_signature_by_its_name_in_a_session(tmp_path):
+    four = tf.constant(4.0)
+
     @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32), tf.TensorSpec([], tf.float32, "by")])
-    def two(rows, by=tf.constant(4.0)):
+    def two(rows, by=four):
         return {"a": rows, "b": by * 2.0}
 
     tf.saved_model.save(tf.Module(), str(tmp_path), signatures=two)

@@ -28,7 +28,7 @@ def defun(
         raise NotImplementedError("Defun: shape_func is not supported; shapes are inferred from the function")
     if grad_func is not None and python_grad_func is not None:
         raise ValueError("Gradient defined twice")
-    rule = grad_func and (lambda op, *dys: grad_func(*op.inputs, *dys)) or python_grad_func
+    rule = python_grad_func if grad_func is None else lambda op, *dys: grad_func(*op.inputs, *dys)
 
     def decorate(function: Callable[..., Any]) -> DefinedFunction:
         return DefinedFunction(function, input_types, func_name or function.__name__, rule)
