@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +16,14 @@ from tapeflow._src.io.codecs.png import write_png
 from tapeflow._src.io.protos import messages
 from tapeflow._src.io.protos.tensor_messages import tensor_message
 from tapeflow._src.io.tensorboard.event_files import SummaryWriter, defaults
-from tapeflow._src.module import current_name_scope
+from tapeflow._src.module import current_name_scope, name_scope
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.image.color import convert_image_dtype
 from tapeflow._src.types.dtypes import float32, int64, string, uint8
+from tapeflow._src.types.errors import DataLossError
+from tapeflow._src.types.logging import warn
 
 _SCALAR, _TENSOR, _BLOBS = 1, 2, 3
 
@@ -76,6 +79,9 @@ def should_record_summaries() -> Any:
     return convert_to_tensor(condition() if callable(condition) else condition)
 
 
+_NO_SCOPE_CHARACTERS = re.compile(r"[^-_/.A-Za-z0-9]")
+
+
 @public("summary.experimental.summary_scope")
 @contextmanager
 def summary_scope(name: Any, default_name: str = "summary", values: Any = None) -> Iterator[tuple[str, str]]:
@@ -87,25 +93,30 @@ def summary_scope(name: Any, default_name: str = "summary", values: Any = None) 
     """
     name = name or default_name
     outer = current_name_scope()
-    tag = f"{outer}/{name}" if outer else name
-    yield tag, f"{tag}/"
+    with name_scope(_NO_SCOPE_CHARACTERS.sub("", name) or default_name) as scope:
+        yield f"{outer}/{name}" if outer else name, scope
 
 
 @public("summary.flush")
-def flush(writer: Any = None, name: str | None = None) -> None:
+def flush(writer: Any = None, name: str | None = None) -> Any:
     """Writes what a writer, or the default one, still holds.
 
     >>> tf.summary.flush()
     """
     writer = defaults.writer if writer is None else writer
-    if isinstance(writer, SummaryWriter):
-        writer.flush()
+    if writer is not None and not isinstance(writer, SummaryWriter):
+        raise ValueError(f"Invalid argument to flush(): {writer!r}")
+    return None if writer is None else writer.flush()
 
 
 def _written(step: Any, values: list[Any], make: Callable[..., Any]) -> Any:
     """Hands the event `make(step, *values)` to the default writer, when the program runs; whether it was written."""
     writer = defaults.writer
     if writer is None:
+        return convert_to_tensor(False)
+    recorded = should_record_summaries()
+    known = get_static_value(recorded)
+    if known is not None and not known:
         return convert_to_tensor(False)
     step = defaults.step if step is None else step
     if step is None:
@@ -121,7 +132,7 @@ def _written(step: Any, values: list[Any], make: Callable[..., Any]) -> Any:
         event.wall_time = time.time()
         return [convert_to_tensor(writer.write(event))]
 
-    inputs = [should_record_summaries(), cast(convert_to_tensor(step), int64), *map(convert_to_tensor, values)]
+    inputs = [recorded, cast(convert_to_tensor(step), int64), *map(convert_to_tensor, values)]
     return host_call(run, inputs, [("bool", [])], effect=True)[0]
 
 
@@ -135,17 +146,17 @@ def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: s
     """
     if defaults.writer is None:
         return convert_to_tensor(False)
-    if isinstance(metadata, bytes):
-        metadata = messages.SummaryMetadata.FromString(metadata)
     value = tensor() if callable(tensor) and not _core.is_tensor(tensor) else tensor
+    given = metadata.SerializeToString() if hasattr(metadata, "SerializeToString") else metadata
+    content = convert_to_tensor(b"" if given is None else given, string)
 
-    def make(step: int, value: Any) -> Any:
+    def make(step: int, value: Any, content: Any) -> Any:
         entry = messages.Summary.Value(tag=tag, tensor=tensor_message(value))
         if metadata is not None:
-            entry.metadata.CopyFrom(metadata)
+            entry.metadata.CopyFrom(messages.SummaryMetadata.FromString(content.numpy()))
         return messages.Event(step=step, summary=messages.Summary(value=[entry]))
 
-    return _written(step, [value], make)
+    return _written(step, [value, content], make)
 
 
 @public("summary.experimental.write_raw_pb")
@@ -157,8 +168,14 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Any:
     <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
 
-    def make(step: int, text: Any) -> Any:
-        return messages.Event(step=step, summary=messages.Summary.FromString(text.numpy()))
+    def make(step: int, texts: Any) -> Any:
+        whole = messages.Summary()
+        for text in np.asarray(texts.numpy(), object).reshape(-1):
+            try:
+                whole.MergeFrom(messages.Summary.FromString(text))
+            except messages.decode_errors() as error:
+                raise DataLossError.of("Bad tf.compat.v1.Summary binary proto tensor string") from error
+        return messages.Event(step=step, summary=whole)
 
     return _written(step, [convert_to_tensor(tensor, None if _core.is_tensor(tensor) else string)], make)
 
@@ -309,9 +326,13 @@ def graph(graph_data: Any) -> Any:
     >>> tf.summary.graph(tf.Graph())
     <tf.Tensor: shape=(), dtype=bool, numpy=False>
     """
+    if _core.is_tracing():
+        raise ValueError("graph() cannot be invoked inside a graph context.")
     if defaults.writer is None:
         return convert_to_tensor(False)
     message = graph_data.as_graph_def() if hasattr(graph_data, "as_graph_def") else graph_data
+    if not isinstance(message, messages.GraphDef):
+        raise ValueError(f"'graph_data' is not tf.Graph or tf.compat.v1.GraphDef, got {graph_data!r}")
     content = message.SerializeToString()
     return _written(0, [], lambda step: messages.Event(graph_def=content))
 
@@ -335,7 +356,17 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: Any = 
     >>> tf.summary.trace_on()
     >>> tf.summary.trace_off()
     """
+    if _builds_graph("Cannot enable trace inside a tf.function.", "Must enable trace in eager mode."):
+        return
     _Tracing.graphs = [] if graph else None
+
+
+def _builds_graph(in_function: str, in_legacy_graph: str) -> bool:
+    """Whether a graph is built, where nothing can be collected: then a warning says so."""
+    graph = _core.current_graph()
+    if graph is not None:
+        warn(in_legacy_graph if graph.graph_mode else in_function)
+    return graph is not None
 
 
 @public("summary.trace_off")
@@ -355,6 +386,8 @@ def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> No
     >>> with tf.summary.create_file_writer("logs").as_default():
     ...     tf.summary.trace_export("graph", step=0)
     """
+    if _builds_graph("Cannot export trace inside a tf.function.", "Can only export trace while executing eagerly."):
+        return
     if _Tracing.graphs is None:
         raise ValueError("Must enable trace before export through tf.summary.trace_on.")
     if defaults.writer is None:

@@ -37,6 +37,7 @@ from tapeflow._src.compat.tensorflow.inner_modules import (
     recording,
     saved_model_loader,
     suite_table,
+    summaries,
 )
 from tapeflow._src.compat.tensorflow.inner_modules.batch_size import compute_batch_size
 from tapeflow._src.compat.tensorflow.inner_modules.choices import case_helper
@@ -328,6 +329,7 @@ for _path, _names in (
     *names_by_path.items(),
     *framework_functions.names_by_path.items(),
     *suite_table.names_by_path.items(),
+    *summaries.names_by_path.items(),
     *autograph_operators.names_by_path.items(),
     *checkpoint_names.names_by_path.items(),
     *library_tools.names_by_path.items(),

@@ -64,7 +64,7 @@ def resize(
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
-) -> Tensor:
+) -> Any:
     """Images at another size, with TensorFlow 1's places of the pixels.
 
     >>> tf.compat.v1.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
