@@ -20,7 +20,7 @@ from tapeflow._src.types.dtypes import as_dtype, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, SparseTensorSpec
 from tapeflow._src.types.tensor_shape import TensorShape
-from tapeflow._src.types.tensor_spec import TypeSpec
+from tapeflow._src.types.tensor_spec import TensorSpec, TypeSpec
 
 
 def applies(elems: Any, signature: Any) -> bool:
@@ -163,11 +163,17 @@ def _stacked_sparse(rows: list[Any], kind: Any) -> SparseTensor:
     return SparseTensor(primitives.ConcatV2(places, 0), primitives.ConcatV2([row.values for row in rows], 0), sizes)
 
 
+def _known_dims(kind: Any) -> list[int]:
+    """The sizes of one row, with 0 for those that are not known."""
+    shape = kind.shape if isinstance(kind, TensorSpec) else TensorShape(None)
+    return [] if shape.rank is None else [size or 0 for size in shape]
+
+
 def _stacked(rows: list[Any], kind: Any) -> Any:
     if isinstance(kind, SparseTensorSpec):
         return _stacked_sparse(rows, kind)
     if not isinstance(kind, RaggedTensorSpec):
-        return primitives.Pack(rows, 0) if rows else zeros([0], _dtype_of(kind))
+        return primitives.Pack(rows, 0) if rows else zeros([0, *_known_dims(kind)], _dtype_of(kind))
     if rows:
         return ragged_joining.stack(rows).with_row_splits_dtype(kind.row_splits_dtype)
     return RaggedTensor.from_row_splits(zeros([0], kind.dtype), convert_to_tensor([0], int64), validate=False)
@@ -177,8 +183,9 @@ def _stacked(rows: list[Any], kind: Any) -> Any:
 
 
 def _in_loop(apply: Callable[[Any], list[Any]], count: Any, kinds: list[Any]) -> list[Any]:
-    with scratch_graph():
-        samples = [_recorded(row, kind, 0) for row, kind in zip(apply(convert_to_tensor(0)), kinds)]
+    with scratch_graph() as graph:
+        first = graph.add_input(int32, TensorShape([]))  # symbolic, as there may be no rows
+        samples = [_recorded(row, kind, 0) for row, kind in zip(apply(first), kinds)]
     arrays = [TensorArray(one.dtype, count, element_shape=one.shape) for one, _ in samples]
     joined = [[_nothing_like(part) for part in parts] for _, parts in samples]
 
@@ -219,6 +226,8 @@ def _from_records(kept: Any, joined: list[Any], kind: Any) -> Any:
         indices, values = joined
         sizes = primitives.Maximum(primitives.Max(kept, 0, False), convert_to_tensor(0, int64))  # 0 without rows
         return SparseTensor(indices, values, primitives.ConcatV2([primitives.Shape(kept, int64)[:1], sizes], 0))
+    if isinstance(kind, TensorSpec) and kind.shape.rank is not None:
+        kept.set_shape(TensorShape([None]).concatenate(kind.shape))
     if not isinstance(kind, RaggedTensorSpec):
         return kept
     flat, *lengths = joined

@@ -225,3 +225,24 @@ def test_projections_have_a_size_that_fits():
             output_shape=[2**31 - 1] * 2,
             interpolation="NEAREST",
         )
+
+
+def ragged_images(*sizes):
+    return tf.ragged.stack([tf.reshape(tf.range(h * w * 3.0), [h, w, 3]) for h, w in sizes])
+
+
+@pytest.mark.parametrize("resize", [tf.image.resize, tf.compat.v1.image.resize])
+def test_images_of_different_sizes_become_one_tensor(resize):
+    images = ragged_images((2, 8), (3, 5))
+    spec = tf.RaggedTensorSpec([None, None, None, 3], ragged_rank=2)
+    traced = tf.function(lambda x: resize(x, [4, 4]), input_signature=[spec])
+    assert traced.get_concrete_function().output_shapes.as_list() == [None, 4, 4, 3]
+    for found in (resize(images, [4, 4]), traced(images)):
+        for row in range(2):
+            np.testing.assert_allclose(found[row], resize(images[row].to_tensor(), [4, 4]))
+
+
+def test_no_images_of_different_sizes():
+    none = tf.RaggedTensor.from_tensor(tf.zeros([0, 5, 5, 3]), ragged_rank=2)
+    assert tf.image.resize(none, [4, 4]).shape == [0, 4, 4, 3]
+    assert tf.function(lambda: tf.image.resize(none, [4, 4]))().shape == [0, 4, 4, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.constants import plain_sizes
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
@@ -291,7 +292,10 @@ def resize(
     <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1. , 1.5, 2.5, 3. ], dtype=float32)>
     """
     if isinstance(images, RaggedTensor):
-        return _resize_rows(images, size, method, preserve_aspect_ratio, antialias)
+        resize_one = find_public("image.resize")
+        return resize_rows(
+            lambda x: resize_one(x, size, method, False, antialias), images, size, method, preserve_aspect_ratio
+        )
     batch, single = image_batch(images)
     if method != "nearest" and method != "area" and method not in KERNELS:
         raise ValueError(f"Resize method is not implemented: {method}")
@@ -318,19 +322,24 @@ def _resize_specs(
 resize.result_specs = _resize_specs  # type: ignore[attr-defined]
 
 
-def _resize_rows(images: Any, size: Any, method: str, preserve_aspect_ratio: bool, antialias: bool) -> Any:
+def resize_rows(
+    resize_one: Callable[[Any], Any], images: RaggedTensor, size: Any, method: Any, preserve_aspect_ratio: bool
+) -> Any:
     """Images of different sizes: each is resized by itself."""
     if images.shape.rank not in (None, 4):
-        raise ValueError("`images` must be 4-dimensional if it is a tf.RaggedTensor")
+        raise ValueError(f"image.resize: ragged images rank must be 4; got {images.shape.rank}")
     if preserve_aspect_ratio:
         raise ValueError(
             "preserve_aspect_ratio=True is not supported for a tf.RaggedTensor: the results differ in size"
         )
-    found = [
-        resize(row.to_tensor() if isinstance(row, RaggedTensor) else row, size, method, False, antialias)
-        for row in (images[i] for i in range(int(images.nrows())))
-    ]
-    return primitives.Pack(found, 0)
+
+    def resize_row(row: Any) -> Any:
+        return resize_one(row.to_tensor() if isinstance(row, RaggedTensor) else row)
+
+    known = get_static_value(size)
+    dims = [None, None] if known is None else [int(n) for n in known]
+    spec = TensorSpec([*dims, images.shape[-1]], images.dtype if method == "nearest" else float32)
+    return find_public("map_fn")(resize_row, images, fn_output_signature=spec)
 
 
 def _legacy(images: Any, size: Any, method: str, align_corners: bool, half_pixel_centers: bool) -> Any:

@@ -7,10 +7,11 @@ from typing import Any
 from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.compat.v1.signatures.declaration import v1_signature
-from tapeflow._src.namespace import public
+from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.image.boxes import glimpse
 from tapeflow._src.ops.image.geometry import resize_into_padding
-from tapeflow._src.ops.image.resize import image_batch, resample, target_size
+from tapeflow._src.ops.image.resize import image_batch, resample, resize_rows, target_size
+from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 
 v1_signature(
     "image.draw_bounding_boxes(images, boxes, name=None, colors=None)",
@@ -70,8 +71,13 @@ def resize(
     >>> tf.compat.v1.image.resize([[[1.], [3.]]], [1, 4])[0, :, 0]
     <tf.Tensor: shape=(4,), dtype=float32, numpy=array([1., 2., 3., 3.], dtype=float32)>
     """
-    batch, single = image_batch(images)
     method = _METHOD_BY_NUMBER.get(method, method)
+    if isinstance(images, RaggedTensor):
+        resize_one = find_public("compat.v1.image.resize")
+        return resize_rows(
+            lambda x: resize_one(x, size, method, align_corners), images, size, method, preserve_aspect_ratio
+        )
+    batch, single = image_batch(images)
     if method not in ("bilinear", "nearest", "bicubic", "area"):
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = target_size(batch, size, preserve_aspect_ratio)
