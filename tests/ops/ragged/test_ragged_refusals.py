@@ -38,6 +38,27 @@ def test_lists_that_hold_no_values():
         (lambda: tf.strings.ngrams(["a"], 2, padding_width=0, pad_values="X"), ValueError, "must be greater than 0"),
         (lambda: tf.strings.ngrams(["a"], 2, padding_width=1), ValueError, "pad_values must be provided"),
         (lambda: tf.strings.ngrams(["a"], 2, separator=5), TypeError, "separator must be a string"),
+        (lambda: tf.ragged.boolean_mask(R([[1]]), R([[0]])), ValueError, "requested dtype bool for RaggedTensor"),
+        (lambda: tf.ragged.boolean_mask([[1, 2]], [[0, 1]]), (TypeError, ValueError), "bool"),
+        (lambda: tf.ragged.boolean_mask([1], True), ValueError, "mask cannot be scalar"),
+        (
+            lambda: tf.ragged.boolean_mask(R([[1, 2]]), R([[True, False, True]])),
+            tf.errors.InvalidArgumentError,
+            "Inputs must have identical ragged splits",
+        ),
+        (lambda: tf.sparse.bincount([[1]], weights=R([[1]])), ValueError, "`weights` must be a tf.Tensor"),
+        (lambda: tf.sparse.bincount(R([[1]]), weights=[[1]]), ValueError, "`weights` must be a RaggedTensor"),
+        (
+            lambda: tf.sparse.bincount(tf.sparse.from_dense([[1]]), weights=[[1]]),
+            ValueError,
+            "`weights` must be a SparseTensor",
+        ),
+        (
+            lambda: tf.sparse.bincount(R([[1], [2]]), weights=R([[1, 2], []])),
+            tf.errors.InvalidArgumentError,
+            "must have the same row splits",
+        ),
+        (lambda: tf.image.resize(R([[1.0]]), [2, 2]), ValueError, "rank must be 4"),
     ],
 )
 def test_arguments_that_are_refused(call, kind, text):
@@ -100,3 +121,16 @@ def test_integers_of_every_kind_choose_a_row():
     rows = tf.ragged.constant([[1, 2], [3]])
     for key in (1, -1, np.int64(1), tf.constant(1), tf.constant(1, tf.int64)):
         assert rows[key].numpy().tolist() == [3]
+
+
+def test_parts_with_different_rows_are_refused_when_the_graph_runs():
+    spec = tf.RaggedTensorSpec([None, None], tf.int32, row_splits_dtype=tf.int64)
+    join = tf.function(lambda x, y: tf.concat([x, y], 1), input_signature=[spec, spec])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"index 0 \(=x\) and 1 \(=y\) have incompatible shapes"):
+        join(R([[1]]), R([[1], [2]]))
+    assert join(R([[1], []]), R([[2], [3]])).to_list() == [[1, 2], [3]]
+
+
+def test_stacked_matrices_have_splits_of_one_dtype():
+    found = tf.ragged.stack([tf.zeros([2, 2, 3]), tf.zeros([1, 2, 3])])
+    assert [splits.dtype for splits in found.nested_row_splits] == [tf.int64, tf.int64]

@@ -9,6 +9,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.effects.assertions import assert_equal
 from tapeflow._src.ops.ragged.construction import constant
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.ragged.row_splits import spans, splits_from_lengths
@@ -74,8 +75,16 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     """
     if isinstance(mask, list) and any(isinstance(m, list) for m in mask):
         mask = constant(mask, dtype="bool")
-    if not isinstance(mask, RaggedTensor):
-        mask = convert_to_tensor(mask)
+    if isinstance(mask, RaggedTensor):
+        if mask.dtype.name != "bool":
+            raise ValueError(
+                f"ragged.boolean_mask: Tensor conversion requested dtype bool for RaggedTensor with dtype "
+                f"{mask.dtype.name}"
+            )
+    else:
+        mask = convert_to_tensor(mask, "bool")
+        if mask.shape.rank == 0:
+            raise ValueError("ragged.boolean_mask: mask cannot be scalar.")
         if mask.shape.rank == 1:
             places = primitives.Squeeze(primitives.Where(mask), [1])
             return gather_rows(data if isinstance(data, RaggedTensor) else convert_to_tensor(data), places)
@@ -88,6 +97,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         raise ValueError(f"ragged.boolean_mask: Shapes {data.shape} and {mask.shape} are incompatible")
     mask = _rows_down_to(mask, mask.shape.rank - 1)
     data = _rows_down_to(data, mask.ragged_rank)
+    assert_equal(data.row_splits, mask.row_splits, "ragged.boolean_mask: Inputs must have identical ragged splits")
     inner = boolean_mask(data.values, mask.values)
     if isinstance(mask.values, RaggedTensor):
         return RaggedTensor(inner, data.row_splits)
@@ -128,6 +138,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     if isinstance(axis, str):
         raise TypeError(f"concat: axis must be an int; got {axis!r}")
     axis = int(axis)
+    if rank is None and axis < 0:
+        raise ValueError(f"concat: axis={axis} may only be negative if ndims is statically known.")
     if rank is None:
         raise ValueError("concat: at least one of the values must have a known rank")
     if not -rank <= axis < rank:
@@ -145,6 +157,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
         raise InvalidArgumentError.of(
             f"concat: Input tensors have incompatible shapes: {[str(x.shape) for x in ragged]}"
         )
+    _check_row_counts(ragged)
     if axis > 1:
         return ragged[0].with_values(
             concat([x.values for x in ragged], axis - 1)
@@ -170,6 +183,13 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     return RaggedTensor(primitives.Squeeze(wide, [0]), splits_from_lengths(lengths))
 
 
+def _check_row_counts(parts: list[RaggedTensor]) -> None:
+    """Raises unless all have as many rows as the first; while tracing, when the graph runs."""
+    for i, x in enumerate(parts[1:], 1):
+        message = f"concat: Input tensors at index 0 (=x) and {i} (=y) have incompatible shapes."
+        assert_equal(parts[0].nrows(int64), x.nrows(int64), message)
+
+
 @public("ragged.stack")
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     """Tensors put side by side along a new dimension; they need not have one shape.
@@ -193,7 +213,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
         raise TypeError(f"ragged.stack: axis must be an int; got {axis!r}")
     rank = parts[0].shape.rank
     axis = axis if axis >= 0 else axis + rank + 1
-    dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32)
+    dtype = next((x.row_splits.dtype for x in parts if isinstance(x, RaggedTensor)), int32 if rank == 1 else int64)
     if rank == 0:
         return primitives.Pack(parts, 0)
     if axis == 0:

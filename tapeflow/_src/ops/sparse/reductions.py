@@ -123,6 +123,7 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     return x.with_values(powers / primitives.GatherV2(sums, lines, 0, 0))
 
 
+_KIND = "sparse.bincount: `weights` must be a {0} if `values` is one; got a {1}"
 _SAME = "'weights' and 'values' must have the same {}."
 
 
@@ -149,16 +150,24 @@ def bincount(
     if is_sparse(values):
         row_count = dims_of_sparse(values)[0]
         rows = values.indices[:, 0] if axis == -1 and values.shape.rank != 1 else None
-        if is_sparse(weights):
+        if weights is not None:
+            if not is_sparse(weights):
+                raise ValueError(_KIND.format("SparseTensor", type(weights).__name__))
             assert_equal(weights.dense_shape, values.dense_shape, _SAME.format("dense shape"))
             assert_equal(weights.indices, values.indices, _SAME.format("indices"))
         weights = getattr(weights, "values", weights)
         values = values.values
     elif hasattr(values, "row_splits"):
+        if weights is not None:
+            if not hasattr(weights, "row_splits"):
+                raise ValueError(_KIND.format("RaggedTensor", type(weights).__name__))
+            assert_equal(weights.row_splits, values.row_splits, _SAME.format("row splits"))
         row_count = int(values.nrows())
         rows = values.value_rowids() if axis == -1 else None
         weights = getattr(weights, "values", weights)
         values = values.values
+    elif is_sparse(weights) or hasattr(weights, "row_splits"):
+        raise ValueError(_KIND.format("tf.Tensor", type(weights).__name__))
     values = convert_to_tensor(values)
     numbers, given = cast(values, int64), values.dtype
     if rows is None and axis == -1 and numbers.shape.rank == 2:

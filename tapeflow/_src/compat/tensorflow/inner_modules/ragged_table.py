@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tapeflow._src.compat.tensorflow.inner_modules.suite_table import convert_to_tensor_or_ragged_tensor
 from tapeflow._src.namespace import find_public
+from tapeflow._src.ops.ragged.gathering import gather
+from tapeflow._src.ops.ragged.joining import concat
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from tapeflow._src.types import nest
 from tapeflow._src.types.dtypes import int64
@@ -57,7 +60,10 @@ def to_sparse(rt_input: Any, name: str | None = None) -> Any:
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
     """From each row of `params` the elements at the same row of `indices`."""
-    return find_public("compat.v1.batch_gather")(params, indices, name)
+    params, indices = convert_to_tensor_or_ragged_tensor(params), convert_to_tensor_or_ragged_tensor(indices)
+    if indices.shape.rank is None:
+        raise ValueError("batch_gather: batch_dims=-1 may only be negative if rank(indices) is statically known.")
+    return gather(params, indices, batch_dims=-1, name=name)
 
 
 def map_fn(
@@ -90,14 +96,14 @@ names_by_path: dict[str, dict[str, Any]] = {
         "ragged_reshape": find_public("reshape"),
     },
     "python.ops.ragged.ragged_batch_gather_ops": {"batch_gather": batch_gather},
-    "python.ops.ragged.ragged_concat_ops": {"concat": find_public("concat"), "stack": find_public("ragged.stack")},
+    "python.ops.ragged.ragged_concat_ops": {"concat": concat, "stack": find_public("ragged.stack")},
     "python.ops.ragged.ragged_conversion_ops": {
         "from_sparse": from_sparse,
         "from_tensor": from_tensor,
         "to_sparse": to_sparse,
         "to_tensor": to_tensor,
     },
-    "python.ops.ragged.ragged_gather_ops": {"gather": find_public("gather"), "gather_nd": find_public("gather_nd")},
+    "python.ops.ragged.ragged_gather_ops": {"gather": gather, "gather_nd": find_public("gather_nd")},
     "python.ops.ragged.ragged_math_ops": {
         f"segment_{kind}": find_public(f"math.unsorted_segment_{kind}")
         for kind in ["sum", "prod", "min", "max", "mean", "sqrt_n"]
