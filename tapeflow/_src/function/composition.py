@@ -17,7 +17,7 @@ from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import CompositionCall, call_with_places, frames
 from tapeflow._src.ops.random.seeds import replayed, snapshot
 from tapeflow._src.types import nest
-from tapeflow._src.types.errors import OpError, RefusedDtypeError
+from tapeflow._src.types.errors import InvalidArgumentError, OpError, RefusedDtypeError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.symbolic import Refusals
 from tapeflow._src.types.tensor_shape import TensorShape
@@ -141,8 +141,11 @@ def _run_whole(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         positional, named = nest.map_structure(_sparse_sample, [args, kwargs], whole.arguments(tensors))
         return function(*positional, **named)
 
-    with running_at_once(), replayed(snapshot()):
-        found = _probes(try_out, symbolic)
+    try:
+        with running_at_once(), replayed(snapshot()):
+            found = _probes(try_out, symbolic)
+    except InvalidArgumentError as error:  # of values for trial, which were not part of a trace
+        raise InvalidArgumentError.of(error.message) from None
     first, structure = found[0]
     specs = [(x.dtype, _common_shape([outputs[i].shape for outputs, _ in found])) for i, x in enumerate(first)]
     outputs = iter(differentiable_call(whole, symbolic, specs, effect=False, traceable=True))

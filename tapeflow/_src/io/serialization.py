@@ -14,7 +14,7 @@ from tapeflow._src.io.protos.tensor_messages import array_of, tensor_message
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import CompositePlace, CompositionCall, Place, host_call
-from tapeflow._src.types.dtypes import as_dtype, string
+from tapeflow._src.types.dtypes import as_dtype, int64, string
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 
@@ -115,6 +115,26 @@ def serialize_many_sparse(sp_input: Any, out_type: Any = string, name: str | Non
     return host_call(run, parts, [("string", [None, 3])])[0]
 
 
+def _sparse_parts(row: int, parts: Any, wanted: Any) -> list[np.ndarray]:
+    """Indices, values of the dtype that is wanted, and shape of a sparse tensor, from three strings."""
+    found = []
+    for what, data, dtype in zip(("indices", "values", "shape"), parts, (int64, wanted, int64)):
+        try:
+            proto = messages.TensorProto.FromString(data)
+            array, given = array_of(proto), as_dtype(proto.dtype)
+        except (*messages.decode_errors(), TypeError, ValueError):
+            raise InvalidArgumentError.of(
+                f"deserialize_many_sparse: Could not parse serialized proto of the {what} of SparseTensor[{row}]"
+            ) from None
+        if given != dtype:
+            raise InvalidArgumentError.of(
+                f"deserialize_many_sparse: Requested SparseTensor of type {dtype.name} but "
+                f"SparseTensor[{row}].{what}.dtype() == {given.name}"
+            )
+        found.append(np.asarray(array))
+    return found
+
+
 _MOST_DIMENSIONS = 254  # of a tensor
 
 
@@ -138,11 +158,16 @@ def deserialize_many_sparse(
 
     def run(serialized: Any) -> list[Any]:
         indices, values, shapes = [], [], []
-        for row, (index, value, shape) in enumerate(serialized.numpy()):
-            index = np.asarray(parse_tensor(index, "int64").numpy())
+        for row, parts in enumerate(serialized.numpy()):
+            index, value, shape = _sparse_parts(row, parts, wanted)
             indices.append(np.concatenate([np.full([len(index), 1], row), index], 1))
-            values.append(parse_tensor(value, wanted).numpy())
-            shapes.append(parse_tensor(shape, "int64").numpy())
+            values.append(value)
+            shapes.append(shape)
+            if len(shape) != len(shapes[0]):
+                raise InvalidArgumentError.of(
+                    f"deserialize_many_sparse: Inconsistent shape across SparseTensors: rank prior to "
+                    f"SparseTensor[{row}] was: {len(shapes[0])} but rank of SparseTensor[{row}] is: {len(shape)}"
+                )
         dims = np.max(shapes, axis=0) if shapes else np.zeros([0 if rank is None else rank - 1], np.int64)
         empty = np.zeros([0, len(dims) + 1], np.int64)
         return [

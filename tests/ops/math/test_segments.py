@@ -190,3 +190,8 @@ def test_bincount_of_weights():
     np.testing.assert_array_equal(tf.math.bincount(numbers, weights, maxlength=2), [4, 3])
     with pytest.raises(tf.errors.InvalidArgumentError, match="non-negative"):
         tf.math.bincount([1, -1], [1.0, 2.0])
+
+
+def test_a_range_whose_width_is_too_large_for_float32():
+    count = tf.histogram_fixed_width(tf.constant([3e38, 100.0]), tf.constant([-1e38, 3e38]), nbins=2)
+    assert count.numpy().tolist() == [1, 1]

@@ -110,3 +110,14 @@ def test_second_order_of_batch_normalization(shape, axes):
 
     for ours, expected in zip(derivatives(tf.nn.batch_normalization), derivatives(composed)):
         np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_running_moments_of_another_dtype(is_training):
+    x, one = tf.random.normal([2, 3, 3, 4], seed=1), np.ones(4)
+    y, mean, variance = tf.compat.v1.nn.fused_batch_norm(
+        x, one, one, mean=one, variance=one, is_training=is_training, exponential_avg_factor=0.5
+    )
+    assert (y.dtype, mean.dtype, variance.dtype) == (tf.float32, tf.float32, tf.float32)
+    kept = 0.5 + 0.5 * np.mean(x, (0, 1, 2)) if is_training else one
+    np.testing.assert_allclose(mean, kept, rtol=1e-5)

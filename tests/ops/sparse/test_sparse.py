@@ -409,3 +409,64 @@ def test_gradient_by_the_values_of_a_sparse_tensor_in_a_graph():
         (dx,) = tf.compat.v1.gradients(y, [x.values])
         assert session.run(dx).tolist() == [10.0, 1.0]
         assert session.run(y, {x.values: [1.0, 1.0]}).tolist() == [[10.0], [1.0]]
+
+
+def test_reshape_by_sizes_that_are_known_when_the_graph_runs():
+    x = tf.sparse.from_dense(np.ones([5, 6]))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        given = tf.compat.v1.sparse_placeholder(tf.float64)
+        shape = tf.compat.v1.placeholder(tf.int64, [None])
+        y = tf.sparse.reshape(given, shape).dense_shape
+        value = tf.compat.v1.SparseTensorValue(x.indices.numpy(), x.values.numpy(), [5, 6])
+        assert session.run(y, {given: value, shape: [10, -1]}).tolist() == [10, 3]
+        for sizes, text in (
+            ([4, 7], "Input to reshape is a tensor with 30 dense values"),
+            ([4, -1], "requested shape requires a multiple"),
+            ([4, -1, -1], "only one output dimension may be -1"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+                session.run(y, {given: value, shape: sizes})
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: tf.sparse.split(x, 3, [1, 2]), "axis should be a scalar"),
+        (lambda x: tf.sparse.slice(x, [10, 10], [-100, 100]), "size must be non-negative"),
+        (lambda x: tf.histogram_fixed_width([1.0], 1.0), "value_range should be a vector"),
+        (lambda x: tf.histogram_fixed_width([1.0], [1.0, 2.0], nbins=[1, 2]), "nbins should be a scalar"),
+    ],
+)
+def test_arguments_of_a_wrong_rank_or_sign(call, text):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        call(tf.sparse.from_dense(np.ones([3, 3])))
+
+
+def test_what_values_for_trial_refuse_is_a_value_error_in_a_graph():
+    spec = tf.SparseTensorSpec([None, 3]), tf.SparseTensorSpec([2, 3, 4])
+    with pytest.raises(ValueError, match="must have one rank"):
+        tf.function(lambda x, y: tf.sparse.concat(1, [x, y])).get_concrete_function(*spec)
+
+
+def test_union_of_elements_whose_number_is_unknown():
+    spec = tf.SparseTensorSpec([3, 3], tf.float32)
+    a, b = (tf.sparse.from_dense(np.float32(x)) for x in (np.eye(3), [[1, 2, 0], [0, 0, 0], [3, 0, 0]]))
+    for function in (tf.sparse.add, tf.sparse.maximum, tf.sparse.minimum):
+        traced = tf.function(function, input_signature=[spec, spec])
+        np.testing.assert_array_equal(tf.sparse.to_dense(traced(a, b)), tf.sparse.to_dense(function(a, b)))
+    with tf.GradientTape() as tape:
+        tape.watch(a.values)
+        y = tf.function(tf.sparse.add, input_signature=[spec, spec])(a, b)
+    assert tape.gradient(y.values, a.values).numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_strings_that_are_no_sparse_tensors_of_one_rank():
+    matrix = tf.io.serialize_sparse(tf.sparse.from_dense([[1, 0]]))
+    cube = tf.io.serialize_sparse(tf.sparse.from_dense([[[1, 0]]]))
+    for rows, dtype, text in (
+        ([matrix, cube], tf.int32, r"rank prior to SparseTensor\[1\] was: 2 but rank of SparseTensor\[1\] is: 3"),
+        ([matrix], tf.int64, r"Requested SparseTensor of type int64 but SparseTensor\[0\].values.dtype\(\) == int32"),
+        ([["a", "b", "c"]], tf.int32, "Could not parse serialized proto"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            tf.io.deserialize_many_sparse(tf.stack(rows), dtype)

@@ -111,6 +111,7 @@ def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
             message = error.message if isinstance(error, InvalidArgumentError) else str(error)
             if hasattr(function, "graph_message"):
                 message = function.graph_message(*args, **kwargs)
+            message = message.replace("did not hold.", "did not hold element-wise:", 1)
             raise InvalidArgumentError.of(f"assertion failed: {message}") from None
 
     return check

@@ -355,12 +355,19 @@ def _checked_classes(labels: Any, predictions: Any, num_classes: Any) -> tuple[A
 
 def _checked_range(values: Tensor, value_range: Any, nbins: Any) -> tuple[Tensor, Tensor]:
     """The two ends of the range, as numbers of the values' dtype."""
-    low, high = primitives.Unpack(convert_to_tensor(value_range, dtype=values.dtype), -1, 0)
+    ends = convert_to_tensor(value_range, dtype=values.dtype)
+    if ends.shape.rank not in (1, None):
+        raise InvalidArgumentError.of(
+            f"histogram_fixed_width: value_range should be a vector: Shape must be rank 1 but is rank {ends.shape.rank}"
+        )
+    low, high = primitives.Unpack(ends, -1, 0)
     if not _core.is_symbolic(low) and not _core.is_symbolic(high) and not bool(low < high):
         raise InvalidArgumentError.of(
             "histogram_fixed_width: value_range should satisfy value_range[0] < value_range[1], but got "
             f"'[{np.asarray(low)}, {np.asarray(high)}]'",
         )
+    if np.ndim(nbins):
+        raise InvalidArgumentError.of(f"histogram_fixed_width: nbins should be a scalar; got {nbins}")
     if int(nbins) < 1:
         raise InvalidArgumentError.of(
             f"histogram_fixed_width: nbins must > 0, it should be a positive number, but got '{int(nbins)}'"
@@ -402,7 +409,8 @@ def histogram_fixed_width(
     if values.dtype.is_floating:
         no_nan = primitives.LogicalNot(primitives.Any(primitives.IsNan(values)))
         values = _core.required(values, no_nan, "histogram_fixed_width: Histogram values must not contain NaN")
-    step = cast(high - low, "float64") / float(int(nbins))  # float32 would put numbers at an edge into the bin below
-    places = cast(primitives.Maximum(values, low) - low, "float64") / step
+    # float32 would put numbers at an edge into the bin below, and a difference may be too large for it.
+    values, low, high = (cast(x, "float64") for x in (values, low, high))
+    places = (primitives.Maximum(values, low) - low) / ((high - low) / float(int(nbins)))
     places = cast(primitives.Minimum(places, float(int(nbins) - 1)), int32)
     return primitives.UnsortedSegmentSum(_ones_for(places, as_dtype(dtype)), places, int(nbins))

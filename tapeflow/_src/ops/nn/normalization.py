@@ -258,7 +258,7 @@ def fused_batch_norm(
         return primitives.Reshape(cast(t, y.dtype), one)
 
     if not is_training:
-        kept_mean, kept_variance = convert_to_tensor(mean), convert_to_tensor(variance)
+        kept_mean, kept_variance = cast(mean, y.dtype), cast(variance, y.dtype)
         centered, used_variance = y - broadcast(kept_mean), broadcast(kept_variance)
     else:
         used_mean = primitives.Mean(y, axes, True)
@@ -274,8 +274,8 @@ def fused_batch_norm(
         kept_variance = primitives.Reshape(used_variance, [-1]) * correction
         if exponential_avg_factor != 1.0:
             factor = exponential_avg_factor
-            kept_mean = convert_to_tensor(mean) * (1 - factor) + kept_mean * factor
-            kept_variance = convert_to_tensor(variance) * (1 - factor) + kept_variance * factor
+            kept_mean = cast(mean, y.dtype) * (1 - factor) + kept_mean * factor
+            kept_variance = cast(variance, y.dtype) * (1 - factor) + kept_variance * factor
     result = centered * (primitives.Rsqrt(used_variance + epsilon) * broadcast(scale)) + broadcast(offset)
     return cast(result, x.dtype), kept_mean, kept_variance
 

@@ -13,7 +13,7 @@ from tapeflow._src.ops.arrays.constants import shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.sparse import coordinates
-from tapeflow._src.types.dtypes import float32, int64
+from tapeflow._src.types.dtypes import float32, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor, define_products
 from tapeflow._src.types.tensor_spec import TensorSpec
@@ -36,15 +36,19 @@ def _union(a: SparseTensor, b: SparseTensor, who: str) -> tuple[Any, Any, Any]:
     flat = primitives.ConcatV2(
         [coordinates.flat_positions(a.indices, dims), coordinates.flat_positions(b.indices, dims)], 0
     )
-    n = flat.shape[0]
-    ordered = primitives.TopKV2(flat, n, True, True)[0] if n else flat
+    ordered = primitives.TopKV2(flat, _row_count(flat), True, True)[0] if flat.shape[0] != 0 else flat
     first, _, _ = primitives.DistinctElements(ordered, int64)
     distinct = primitives.GatherV2(ordered, first, 0, 0)
-    count = distinct.shape[0]
-    line = primitives.Reshape(distinct, [1, count])
-    places = primitives.Reshape(primitives.SearchSorted(line, primitives.Reshape(flat, [1, n]), False, int64), [n])
-    indices = coordinates.coordinates_of(distinct, dims)
-    return indices, places[: a.indices.shape[0]], places[a.indices.shape[0] :]
+    line, row = primitives.ExpandDims(distinct, 0), primitives.ExpandDims(flat, 0)
+    places = primitives.Squeeze(primitives.SearchSorted(line, row, False, int64), [0])
+    indices, count = coordinates.coordinates_of(distinct, dims), _row_count(a.indices)
+    return indices, places[:count], places[count:]
+
+
+def _row_count(x: Any) -> Any:
+    """The size of the first dimension: a number if it is known."""
+    count = x.shape[0]
+    return primitives.Shape(x, int32)[0] if count is None else count
 
 
 @public("sparse.add")
@@ -73,7 +77,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
         return primitives.TensorScatterAdd(dense, a.indices, a.values)
     b = coordinates.as_sparse(b, "add")
     indices, in_a, in_b = _union(a, b, "sparse.add")
-    count = indices.shape[0]
+    count = _row_count(indices)
     values = primitives.UnsortedSegmentSum(
         primitives.ConcatV2([a.values, b.values], 0), primitives.ConcatV2([in_a, in_b], 0), count
     )
@@ -95,7 +99,7 @@ def _present(places: Any, count: Any) -> Any:
 def _extremum(choose: Any, sp_a: Any, sp_b: Any, who: str) -> SparseTensor:
     a, b = coordinates.as_sparse(sp_a, who), coordinates.as_sparse(sp_b, who)
     indices, in_a, in_b = _union(a, b, who)
-    count = indices.shape[0]
+    count = _row_count(indices)
     wide = (primitives.UnsortedSegmentSum(x.values, places, count) for x, places in ((a, in_a), (b, in_b)))
     return SparseTensor(indices, choose(*wide), a.dense_shape)
 

@@ -31,8 +31,18 @@ def _features(x: Any) -> list[list[Any]]:
     return list(convert_to_tensor(x).numpy().tolist())
 
 
+_PARTS = (
+    ("indices should be a matrix", "indices", 2),
+    ("values should be a vector", "values", 1),
+    ("shapes should be a vector", "dense_shape", 1),
+)
+
+
 def check_crossed(x: Any) -> None:
     """Checks what is known of an input: two dimensions, and integers or texts."""
+    for what, part, wanted in _PARTS if is_sparse(x) else ():
+        if getattr(x, part).shape.rank not in (None, wanted):
+            raise InvalidArgumentError.of(f"cross: Input {what}; got shape {getattr(x, part).shape}")
     if is_sparse(x) and x.indices.shape[1] not in (None, 2):
         raise InvalidArgumentError.of(f"cross: Expected D2 of index to be 2 got {x.indices.shape[1]}")
     rank, dtype = getattr(getattr(x, "shape", None), "rank", None), getattr(x, "dtype", None)

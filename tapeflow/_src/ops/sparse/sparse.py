@@ -14,6 +14,7 @@ from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.ops.arrays.sorting import argsort
+from tapeflow._src.ops.effects.host_call import WithCall, host_effect
 from tapeflow._src.ops.sparse.coordinates import (
     as_sparse,
     can_flatten,
@@ -108,8 +109,14 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     x = as_sparse(sp_input, "reshape")
     if _core.is_symbolic(x.dense_shape) or any(_core.is_symbolic(d) for d in nest.flatten(shape)):
         return _reshape_by_tensors(x, cast(convert_to_tensor(shape), int64))
-    old, new = dims_of_sparse(x), dims_of(shape)
-    total = math.prod(old)
+    old = dims_of_sparse(x)
+    new = _reshaped_dims(old, dims_of(shape))
+    return SparseTensor(coordinates_of(flat_positions(x.indices, old), new), x.values, new)
+
+
+def _reshaped_dims(old: list[int], new: list[int]) -> list[int]:
+    """The sizes that are wanted, with the one that -1 stands for."""
+    new, total = list(new), math.prod(old)
     if new.count(-1) > 1:
         raise InvalidArgumentError.of(
             f"sparse.reshape: only one output dimension may be -1: At most one dimension can be inferred; got {new}"
@@ -127,17 +134,21 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
             f"sparse.reshape: Cannot reshape: Input to reshape is a tensor with {total} dense values, but the "
             f"requested shape has {math.prod(new)}",
         )
-    return SparseTensor(coordinates_of(flat_positions(x.indices, old), new), x.values, new)
+    return new
+
+
+def _check_reshaped(old: Any, new: Any) -> None:
+    _reshaped_dims(*(np.asarray(dims).tolist() for dims in (old, new)))
 
 
 def _reshape_by_tensors(x: SparseTensor, shape: Any) -> SparseTensor:
     """`reshape` where a shape is known only when the graph runs."""
     one = convert_to_tensor(1, int64)
+    wanted = shape
     total = primitives.Prod(x.dense_shape, [0], False)
     known = primitives.Prod(primitives.SelectV2(shape < 0, one, shape), [0], False)
     shape = primitives.SelectV2(shape < 0, primitives.FloorDiv(total, primitives.Maximum(known, one)), shape)
-    message = "sparse.reshape: the requested shape must have as many dense values as the input"
-    check = find_public("debugging.assert_equal")(primitives.Prod(shape, [0], False), total, message)
+    check = host_effect(WithCall(_check_reshaped, _check_reshaped, 2), [x.dense_shape, wanted])
     with find_public("control_dependencies")([] if check is None else [check]):
         shape = primitives.Identity(shape)
     cumprod = find_public("math.cumprod")
@@ -198,6 +209,8 @@ def slice_(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spa
             raise InvalidArgumentError.of(
                 f"sparse.slice: Expected {what} to be a vector of length {dims.size} but got shape {np.shape(given)}"
             )
+    if (np.asarray(size, np.int64) < 0).any():
+        raise InvalidArgumentError.of(f"sparse.slice: size must be non-negative; got {np.asarray(size).tolist()}")
     end = np.minimum(begin + np.asarray(size, np.int64), dims)
     inside = primitives.All(
         primitives.LogicalAnd(primitives.GreaterEqual(x.indices, begin), primitives.Less(x.indices, end)), 1, False
@@ -215,7 +228,10 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
      dtype=float32, numpy=array([6.], dtype=float32)>]
     """
     if sp_input is None or num_split is None or axis is None:
-        raise ValueError("sparse.split: Keyword arguments are required: sp_input, num_split and axis")
+        missing = [name for name, given in (("sp_input", sp_input), ("num_split", num_split)) if given is None]
+        raise ValueError(f"sparse.split: {(missing or ['axis'])[0]} is required: Keyword arguments are required")
+    if np.ndim(axis):
+        raise InvalidArgumentError.of(f"sparse.split: axis should be a scalar; got {axis}")
     x, count = as_sparse(sp_input, "split"), int(num_split)
     dims = dims_of_sparse(x)
     if not -len(dims) <= int(axis) < len(dims):
