@@ -171,3 +171,28 @@ def test_gradients_of_products_over_several_axes(axes):
     writer.add(_core.graph_data(concrete.graph), "f")
     (found,) = FunctionLibrary(writer.library, "test").call("f", [x, *concrete.graph.captures], {})
     np.testing.assert_allclose(found, gradient(x)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("change", ["assign", "assign_add", "insert", "branch"])
+def test_what_is_read_before_a_change_is_read_first(change):
+    v, table = tf.Variable(1.0), tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
+    key = tf.constant(1, tf.int64)
+
+    @tf.function(autograph=False)
+    def run(x):
+        before = table.lookup(key) if change == "insert" else v * 2.0
+        if change == "insert":
+            table.insert(key, x)
+        elif change == "branch":
+            tf.cond(x > 0.0, lambda: v.assign(x), lambda: v.assign(-x))
+        else:
+            getattr(v, change)(x)
+        return before
+
+    writer = FunctionWriter("test")
+    writer.add(_core.graph_data(run.get_concrete_function(tf.TensorSpec([])).graph), "f")
+    nodes = next(f for f in writer.library.function if f.signature.name == "f").node_def
+    read = next(i for i, node in enumerate(nodes) if node.op in ("ReadVariableOp", "LookupTableFindV2"))
+    changes = ("AssignVariableOp", "AssignAddVariableOp", "LookupTableInsertV2", "If")
+    changing = next(node for node in nodes[read:] if node.op in changes)
+    assert f"^{nodes[read].name}" in changing.input

@@ -88,9 +88,15 @@ class ExportedNode:
 
     def act(self, op: str, *inputs: Any, **attributes: Any) -> list[Ref]:
         """Writes a node for its effect: after those that were written before, and before those that follow."""
+        found = self.e.node(op, *inputs, controls=self.writer.before_effect(), **attributes)
+        self.writer.record_effect()
+        return found
+
+    def read(self, op: str, *inputs: Any, **attributes: Any) -> list[Ref]:
+        """Writes a node that reads what others change: after the effects before it, before those that follow."""
         found = self.e.node(op, *inputs, controls=self.writer.effects, **attributes)
         self.writer.stateful = True
-        self.writer.effects[:] = [self.e.nodes[-1].name]
+        self.writer.reads.append(self.e.nodes[-1].name)
         return found
 
     def unsupported(self, what: str = "") -> Exception:
@@ -253,12 +259,16 @@ def raw_call_of(params: Any) -> Any:
 
 
 class GraphWriter:
-    """Writes the nodes of one graph. `effects` are nodes that must run although nobody takes what they give."""
+    """Writes the nodes of one graph. `effects` are nodes that must run although nobody takes what they give.
+
+    `reads` are the nodes after them that read what an effect may change, and come before the next one.
+    """
 
     def __init__(self, functions: FunctionWriter, emitter: Emitter, data: Any, where: str) -> None:
         self.functions, self.emitter, self.data, self.where = functions, emitter, data, where
         self.resources: dict[int, Ref] = {}
         self.effects: list[str] = []
+        self.reads: list[str] = []
         self.seed_by_key: dict[str, Ref] = {}  # seeds of keys for random numbers, by the nodes of the keys
         self.stream_seeds_by_key: dict[str, tuple[int, int]] = {}  # of keys that a stream gives, by their names
         self.stateful = self.is_gradient = False
@@ -307,6 +317,16 @@ class GraphWriter:
         if ref is None:
             raise ValueError(f"{self.where}: {thing!r} is used, but it is not part of what is saved")
         return ref
+
+    def before_effect(self) -> list[str]:
+        """The nodes that come before an effect that is written now."""
+        return [*self.effects, *self.reads]
+
+    def record_effect(self) -> None:
+        """Makes the node written last the effect after which others come."""
+        self.stateful = True
+        self.effects[:] = [self.emitter.nodes[-1].name]
+        self.reads.clear()
 
     def write(self) -> list[Ref]:
         """Writes all nodes; gives the outputs of the graph, each as a node of its own."""

@@ -69,6 +69,7 @@ class NamedGraphWriter(GraphWriter):
         self._name_constants(data, name)
         start, effects = len(e.nodes), list(self.effects)
         self.effects.clear()
+        self.reads.clear()
         e.prefix = f"{name}/"
         try:
             results = self._results(data)

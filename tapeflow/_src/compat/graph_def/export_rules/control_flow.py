@@ -27,14 +27,12 @@ def _read(n: ExportedNode) -> Any:
     variable = resource_of(n.op, n._params)
     if variable is None:  # a stream of random numbers: `PhiloxAdvance` draws other ones
         return Ref("stream", "state", 0, 0, as_dtype("int64"), TensorShape([3]))
-    writer = n.writer
-    writer.stateful = True
-    return n.e.one("ReadVariableOp", writer.resource(variable), dtype=variable.dtype, controls=writer.effects)
+    return n.read("ReadVariableOp", n.writer.resource(variable), dtype=variable.dtype)
 
 
 @writes("VarIsInitializedOp")
 def _is_initialized(n: ExportedNode) -> Any:
-    return n.e.one(n.op, n.writer.resource(resource_of(n.op, n._params)), controls=n.writer.effects)
+    return n.read(n.op, n.writer.resource(resource_of(n.op, n._params)))
 
 
 @writes("AssignVariableOp")
@@ -42,13 +40,9 @@ def _assign(n: ExportedNode) -> Any:
     variable = resource_of(n.op, n._params)
     if variable is None:
         return []
-    op = _ASSIGNMENTS[n.param(1)]
-    e = n.e
-    controls = list(n.writer.effects)
-    e.node(op, n.writer.resource(variable), n[0], dtype=variable.dtype, controls=controls)
-    n.writer.effects[:] = [e.nodes[-1].name]
-    read = e.one("ReadVariableOp", n.writer.resource(variable), dtype=variable.dtype, controls=n.writer.effects)
-    return [read] * n.count
+    resource = n.writer.resource(variable)
+    n.act(_ASSIGNMENTS[n.param(1)], resource, n[0], dtype=variable.dtype)
+    return n.read("ReadVariableOp", resource, dtype=variable.dtype) * n.count
 
 
 @writes("Identity")
@@ -67,7 +61,8 @@ def _case(n: ExportedNode) -> Any:
     dtypes = [graphs[0][4][number][0] for number in graphs[0][3]]
     shapes = [w.kind(n.first + i)[1] for i in range(len(dtypes))]
     stateful = bool(resources) or any(_has_effects(graph) for graph in graphs)
-    common = {"Tout": dtypes, "output_shapes": shapes, "controls": w.effects}
+    controls = w.before_effect() if stateful else w.effects
+    common = {"Tout": dtypes, "output_shapes": shapes, "controls": controls}
     if len(graphs) == 2 and n[0].dtype.name == "bool":
         op = "If" if stateful else "StatelessIf"
         results = n.e.node(op, n[0], given, then_branch=names[1], else_branch=names[0], **common)
@@ -114,7 +109,8 @@ def _while(n: ExportedNode) -> Any:
     shapes = [scalar, scalar, *(shape for _, _, shape in body[0]), *(scalar for _ in resources)]
     stateful = bool(resources) or _has_effects(condition) or _has_effects(body)
     op = "While" if stateful else "StatelessWhile"
-    results = n.e.node(op, given, cond=names[0], body=names[1], output_shapes=shapes, controls=w.effects)
+    controls = w.before_effect() if stateful else w.effects
+    results = n.e.node(op, given, cond=names[0], body=names[1], output_shapes=shapes, controls=controls)
     _record(n, stateful)
     return results[2 : 2 + count]
 
@@ -123,9 +119,9 @@ def _next_row(w: GraphWriter, token: RowsToken) -> Ref:
     """The next element of the iterator that a loop reads, or none."""
     types, shapes = component_kinds(token.specs)
     common = {"output_types": types, "output_shapes": shapes}
-    found = w.emitter.one("IteratorGetNextAsOptional", w.resource(token.iterator), controls=w.effects, **common)
-    w.stateful = True
-    w.effects[:] = [w.emitter.nodes[-1].name]
+    controls = w.before_effect()
+    found = w.emitter.one("IteratorGetNextAsOptional", w.resource(token.iterator), controls=controls, **common)
+    w.record_effect()
     return found
 
 
@@ -161,5 +157,4 @@ def _has_effects(data: Any) -> bool:
 
 def _record(n: ExportedNode, stateful: bool) -> None:
     if stateful:
-        n.writer.stateful = True
-        n.writer.effects[:] = [n.e.nodes[-1].name]
+        n.writer.record_effect()

@@ -55,19 +55,18 @@ def _refused(n: ExportedNode, call: Any) -> Exception:
 
 def _table(n: ExportedNode, call: TableCall) -> Any:
     e, table = n.e, n.writer.resource(call.resource)
-    n.writer.stateful = True
     values = call.resource.value_dtype
     match call.method:
         case "lookup":
             default = e.constant(call.default) if call.default is not None else n[1]
-            return e.one("LookupTableFindV2", table, n[0], default, Tout=values, controls=n.writer.effects)
+            return n.read("LookupTableFindV2", table, n[0], default, Tout=values)
         case "number":
             return _number(n, call, table)
         case "size":
-            return e.one("LookupTableSizeV2", table, controls=n.writer.effects)
+            return n.read("LookupTableSizeV2", table)
         case "export":
             keys = call.resource.key_dtype
-            return e.node("LookupTableExportV2", table, Tkeys=keys, Tvalues=values, controls=n.writer.effects)
+            return n.read("LookupTableExportV2", table, Tkeys=keys, Tvalues=values)
         case "initialize":
             content = getattr(call.resource, "_table", call.resource)
             if content is not None:
@@ -91,7 +90,7 @@ def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
     """The number of a word; other words share further numbers by their fingerprint."""
     e, keys = n.e, n[0]
     missing = e.constant(-1, "int64")
-    found = e.one("LookupTableFindV2", table, keys, missing, Tout="int64", controls=n.writer.effects)
+    (found,) = n.read("LookupTableFindV2", table, keys, missing, Tout="int64")
     texts = keys if keys.dtype.name == "string" else e.one("AsString", keys)
     bucket = e.one("StringToHashBucketFast", texts, num_buckets=call.buckets)
     other = e.one("AddV2", bucket, e.constant(call.first, "int64"))
@@ -104,7 +103,7 @@ def _number(n: ExportedNode, call: TableCall, table: Ref) -> Ref:
 _DIRECT = frozenset(
     ("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeEncode", "StringNGrams", "SparseCross", "DecodeCSV")
     + ("DecodeImage", "DecodeJpeg", "ListDiff", "RaggedCross", "Mfcc", "UniqueV2", "UniqueWithCountsV2")
-    + ("DecodePaddedRaw",)
+    + ("DecodePaddedRaw", "SparseBincount", "RaggedBincount")
 )
 Rule = Callable[[ExportedNode, tuple[Any, ...], dict[str, Any]], Any]
 
