@@ -128,3 +128,26 @@ def test_a_model_that_is_written_anew_while_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(saved_model, "read_meta_graph", replaced_after_the_graph)
     loaded = tf.saved_model.load(str(tmp_path))
     assert [loaded.b.numpy(), loaded.c.numpy()] == [[3.0], [4.0]] and not hasattr(loaded, "a")
+
+
+def test_counts_of_sparse_and_ragged_rows(tmp_path):
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+    def count(x):
+        sparse, ragged = tf.sparse.from_dense(x), tf.RaggedTensor.from_tensor(x, padding=0)
+        return tf.math.bincount(sparse, axis=-1), tf.math.bincount(ragged, axis=-1, binary_output=True)
+
+    x = tf.constant([[1, 3, 3], [2, 0, 0]])
+    loaded = cycle(holding(f=count), tmp_path, 3)
+    for found, expected in zip(loaded.f(x), count(x)):
+        assert found.numpy().tolist() == expected.numpy().tolist()
+
+
+def test_lists_of_bools_whose_size_is_unknown(tmp_path):
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+    def even(n):
+        array = tf.TensorArray(tf.bool, size=0, dynamic_size=True)
+        for i in tf.range(n):
+            array = array.write(i, i % 2 == 0)
+        return array.stack()
+
+    assert cycle(holding(f=even), tmp_path).f(tf.constant(3)).numpy().tolist() == [True, False, True]

@@ -177,32 +177,34 @@ def _ragged_cross(
 # ---- counted features
 
 
-def _counted(values: Any, rows: Any, row_count: Any, size: Any, weights: Any, binary: bool, matrix: bool) -> Any:
-    """Counts of 0 to size - 1 in each row."""
-    values, weights = convert_to_tensor(values), convert_to_tensor(weights)
-
-    def run(values: Any, rows: Any, row_count: Any, size: Any, weights: Any) -> list[Any]:
-        n, length = int(row_count), int(size)
-        given = primitives.Reshape(weights, [-1]) if weights.shape.num_elements() else None
-        numbers = cast(primitives.Reshape(values, [-1]), "int64")
-        found = segments.count_bins(numbers, cast(rows, "int64"), n, given, length, binary, weights.dtype)
-        return [primitives.Reshape(found, [n, length] if matrix else [length])]
-
-    given = [values, rows, row_count, size, weights]
-    return host_call(run, [convert_to_tensor(x) for x in given], [(weights.dtype, [None] * (1 + matrix))])[0]
-
-
 def _sparse_counted(indices: Any, values: Any, shape: Any, size: Any, weights: Any, binary: bool) -> Any:
-    indices, shape = convert_to_tensor(indices), convert_to_tensor(shape)
-    if shape.shape[0] == 1:
-        return _counted(values, indices[:, 0] * 0, 1, size, weights, binary, False)
-    return _counted(values, indices[:, 0], shape[0], size, weights, binary, True)
+    given = [convert_to_tensor(x) for x in (indices, values, shape, size, weights)]
+    matrix = given[2].shape[0] != 1
+
+    def run(indices: Any, values: Any, shape: Any, size: Any, weights: Any) -> list[Any]:
+        rows = cast(indices[:, 0], "int64") if matrix else cast(indices[:, 0] * 0, "int64")
+        return [_counts(values, rows, int(shape[0]) if matrix else 1, size, weights, binary, matrix)]
+
+    return host_call(run, given, [(given[4].dtype, [None] * (1 + matrix))])[0]
 
 
 def _ragged_counted(splits: Any, values: Any, size: Any, weights: Any, binary: bool) -> Any:
-    splits = convert_to_tensor(splits)
-    rows = primitives.SearchSorted(splits[None, 1:], cast(_places(values), splits.dtype)[None], True, "int64")[0]
-    return _counted(values, rows, primitives.Shape(splits, "int64")[0] - 1, size, weights, binary, True)
+    given = [convert_to_tensor(x) for x in (splits, values, size, weights)]
+
+    def run(splits: Any, values: Any, size: Any, weights: Any) -> list[Any]:
+        rows = primitives.SearchSorted(splits[None, 1:], cast(_places(values), splits.dtype)[None], True, "int64")[0]
+        return [_counts(values, rows, splits.shape[0] - 1, size, weights, binary, True)]
+
+    return host_call(run, given, [(given[3].dtype, [None, None])])[0]
+
+
+def _counts(values: Any, rows: Any, row_count: int, size: Any, weights: Any, binary: bool, matrix: bool) -> Any:
+    """How often each number from 0 to size - 1 is there in each row."""
+    length = int(size)
+    given = primitives.Reshape(weights, [-1]) if weights.shape.num_elements() else None
+    numbers = cast(primitives.Reshape(values, [-1]), "int64")
+    found = segments.count_bins(numbers, rows, row_count, given, length, binary, weights.dtype)
+    return primitives.Reshape(found, [row_count, length] if matrix else [length])
 
 
 def _places(values: Any) -> Any:

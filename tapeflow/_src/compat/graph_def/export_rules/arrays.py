@@ -355,7 +355,8 @@ def _filled_up(e: Emitter, buffer: Ref, rows: Ref, shape: Ref) -> Ref:
 
 
 def _zero(e: Emitter, like: Ref) -> Ref:
-    return e.constant("" if like.dtype.name == "string" else 0, like.dtype)
+    text = like.dtype.name == "string"
+    return e.constant("" if text else np.zeros([], like.dtype.as_numpy_dtype), like.dtype)
 
 
 def _with_rows(n: ExportedNode, element: TensorShape) -> Ref:
