@@ -217,6 +217,18 @@ class TestResources:
     def test_assets_are_copied(self, both):
         assert both[1].read() == b"some words"
 
+    def test_assets_stand_for_their_paths(self, tmp_path):
+        path = tmp_path / "words.txt"
+        path.write_text("some\nwords\n")
+        module = tf.Module()
+        module.asset = tf.saved_model.Asset(str(path))
+        line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+        words = tf.lookup.TextFileInitializer(module.asset, tf.string, line, tf.int64, number)
+        module.table = tf.lookup.StaticHashTable(words, -1)
+        module.find = tf.function(lambda word: module.table.lookup(word), input_signature=[tf.TensorSpec([], tf.string)])
+        assert tf.io.read_file(module.asset) == b"some\nwords\n"
+        assert saved_and_loaded(module, tmp_path / "m").find(tf.constant("words")) == 1
+
     def test_random_numbers_are_drawn_anew(self, both):
         x = tf.ones([50, 2])
         first, second = both[1].draw(x).numpy(), both[1].draw(x).numpy()

@@ -53,6 +53,9 @@ class Asset(Trackable):
         """Where the file is, a string tensor."""
         return self._path
 
+    def __tf_tensor__(self, dtype: Any = None, name: str | None = None) -> Any:
+        return convert_to_tensor(self._path, dtype)
+
 
 class LoadedObject(AutoTrackable):
     """An object of a SavedModel: it has the attributes that were saved, and no class of its own.

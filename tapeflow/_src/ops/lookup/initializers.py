@@ -122,6 +122,8 @@ class TextFileInitializer(KeyedDtypes):
         name: str | None = None,
         value_index_offset: int = 0,
     ) -> None:
+        if hasattr(filename, "__tf_tensor__"):
+            filename = convert_to_tensor(filename)
         if _core.is_tensor(filename):
             if filename.dtype != string:
                 raise ValueError(f"`filename` argument required for tables must be a string; got {filename!r}")
