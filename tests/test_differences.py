@@ -254,3 +254,21 @@ def test_a_replaced_row_of_dynamic_stitch_has_no_gradient():
         first, second = function(rows, more)
         np.testing.assert_array_equal(first, [[0.0, 0.0], [6.0, 8.0], [0.0, 0.0]])
         np.testing.assert_array_equal(second, 2 * more)
+
+
+def test_the_gradient_of_a_projected_image():
+    images = tf.reshape(tf.range(9.0), [1, 3, 3, 1])
+
+    def run(x):
+        transforms = tf.constant([[2.0, 0.0, 0.3, 0.0, 1.0, 0.0, 0.0, 0.0]])
+        settings = {"interpolation": "BILINEAR", "fill_mode": "CONSTANT", "fill_value": 0.0}
+        shape = tf.constant([3, 3])
+        return tf.raw_ops.ImageProjectiveTransformV3(images=x, transforms=transforms, output_shape=shape, **settings)
+
+    with tf.GradientTape() as tape:
+        tape.watch(images)
+        total = tf.reduce_sum(run(images) * images)
+    found = tape.gradient(total, images) - run(images)  # the other factor's part
+    unit = [tf.reshape(tf.one_hot(i, 9), images.shape) for i in range(9)]
+    expected = [float(tf.reduce_sum((run(images + d) - run(images - d)) * images) / 2.0) for d in unit]
+    np.testing.assert_allclose(tf.reshape(found, [-1]), expected, atol=1e-4)
