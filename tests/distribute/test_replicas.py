@@ -562,3 +562,24 @@ def test_variables_that_are_read_in_sync_are_trackable(pair):
         v = tf.Variable(1.0, synchronization=tf.VariableSynchronization.ON_READ)
     assert v._object_identifier == tf.Variable(1.0)._object_identifier
     assert v._trackable_children() == {}
+
+
+def test_which_dtypes_replicas_merge(pair):
+    def merged(operation, *values):
+        parts = pair.experimental_distribute_values_from_function(
+            lambda c: tf.constant(values[c.replica_id_in_sync_group])
+        )
+        return pair.run(lambda part: replica().all_reduce(operation, part), args=(parts,))
+
+    assert parts(merged("SUM", [False, True, False], [True, True, False])) == [[True, True, False]] * 2
+    assert parts(merged("SUM", np.uint8(200), np.uint8(55))) == [255] * 2
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"all_reduce: .* must be numbers or bools; got dtype string"
+    ):
+        merged("SUM", "a", "b")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"all_reduce: .* numbers for a mean; got dtype bool"):
+        merged("MEAN", True, False)
+    with pytest.raises(TypeError, match="all_reduce: values of several replicas must be numbers or bools"):
+        tf.function(lambda: merged("SUM", "a", "b"))()
+    with pytest.raises(ValueError, match="all_gather: `axis` = 1 out of range for `value` with rank 1"):
+        pair.run(lambda: replica().all_gather(tf.ones([2]), axis=1))

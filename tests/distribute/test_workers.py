@@ -40,6 +40,12 @@ def test_collectives_and_their_derivatives(how):
             assert float(values[f"{kind} gather gradient"]) == 2 * 2 * 3 * x * 3
         assert values["eager second"] == values["function second"]
         assert float(values["tangent"]) == 2 * 1.0 + 2 * 2.0
+        over = "\u00fcber".encode()
+        assert lines[-3:] == [
+            f"strings {[[b'', over], [b'', over], [b'a' + bytes(1) + b'b', b'c']]}",
+            f"initial strings {[b'first', b'x']}",
+            f"assigned strings {[b'7', b'0']}",
+        ]
 
 
 def test_workers_name_their_devices():

@@ -15,6 +15,7 @@ from tapeflow._src.distribute.communicator import Communicator
 from tapeflow._src.ops.arrays.constants import zeros_like
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
+from tapeflow._src.types.errors import InvalidArgumentError
 
 Tensors = list[Any]
 
@@ -33,7 +34,7 @@ def all_reduce(
     tensors = [convert_to_tensor(tensor) for tensor in tensors]
     if group.size == 1:
         return tensors
-    _require_elements("all_reduce", tensors)
+    require_numbers("all_reduce", tensors)
 
     def reduce(values: Sequence[Any]) -> Tensors:
         return all_reduce(group, values, bytes_per_pack, name, bfloat16)
@@ -116,7 +117,6 @@ def all_gather(group: Communicator, tensor: Any) -> Any:
     tensor = convert_to_tensor(tensor)
     if group.size == 1:
         return tensor
-    _require_elements("all_gather", [tensor])
     rows: list[Any] = []
 
     def gather(value: Any) -> Tensors:
@@ -134,27 +134,48 @@ def all_gather(group: Communicator, tensor: Any) -> Any:
     return linear(gather, [tensor], backward, forward)[0]
 
 
-def _require_elements(who: str, tensors: Tensors) -> None:
-    """Messages hold numbers: no strings, whose elements have no fixed size."""
+def require_numbers(who: str, tensors: Sequence[Any], bools: bool = True) -> None:
+    """Sums are of numbers or of bools (whether one of them holds), means of numbers."""
     for tensor in tensors:
         dtype = tensor.dtype
-        if not (dtype.is_floating or dtype.is_integer or dtype.is_complex or dtype.is_bool):
-            raise TypeError(f"{who}: tensors of several processes must have numbers or bools; got dtype {dtype.name}")
+        if not (dtype.is_floating or dtype.is_integer or dtype.is_complex or (bools and dtype.is_bool)):
+            kinds = "numbers or bools" if bools else "numbers for a mean"
+            text = f"{who}: values of several replicas must be {kinds}; got dtype {dtype.name}"
+            raise TypeError(text) if _core.is_tracing() else InvalidArgumentError.of(text)
 
 
 def _gather(group: Communicator, tensor: Any) -> tuple[Any, Any, Any]:
     """The joined tensor, and where the rows of this process begin and how many they are."""
 
     def run(value: Any) -> Tensors:
-        parts = group.all_gather(np.asarray(value), "all_gather")
+        parts = _arrays(group, np.asarray(value), "all_gather")
         sizes = [len(part) for part in parts]
         begin = sum(sizes[: group.rank])
         joined = np.concatenate(parts)
-        return [convert_to_tensor(x) for x in (joined, np.int64(begin), np.int64(sizes[group.rank]))]
+        places = [convert_to_tensor(np.int64(number)) for number in (begin, sizes[group.rank])]
+        return [convert_to_tensor(joined, tensor.dtype), *places]
 
     shape = [None, *tensor.shape[1:]] if tensor.shape.rank is not None else None
     joined, begin, own = host_call(run, [tensor], [(tensor.dtype, shape), ("int64", []), ("int64", [])], effect=True)
     return joined, begin, own
+
+
+def _arrays(group: Communicator, array: np.ndarray, name: str) -> list[np.ndarray]:
+    """The arrays of all processes. Of strings, the lengths travel first, then their bytes."""
+    if array.dtype != object:
+        return group.all_gather(array, name)
+    texts = array.ravel().tolist()
+    lengths = group.all_gather(np.array([len(text) for text in texts], np.int64).reshape(array.shape), name)
+    contents = group.all_gather(np.frombuffer(b"".join(texts), np.uint8), name)
+    return [_texts(content.tobytes(), sizes) for content, sizes in zip(contents, lengths)]
+
+
+def _texts(content: bytes, lengths: np.ndarray) -> np.ndarray:
+    """Strings of these lengths, which lie one after the other."""
+    ends = np.cumsum(lengths).tolist()
+    texts = np.empty(len(ends), object)
+    texts[:] = [content[end - length : end] for end, length in zip(ends, lengths.ravel().tolist())]
+    return texts.reshape(lengths.shape)
 
 
 def _rows(dy: Any, begin: Any, count: Any) -> Any:
@@ -169,7 +190,10 @@ def broadcast(group: Communicator, tensor: Any, name: str = "broadcast") -> Any:
         return tensor
 
     def run(value: Any) -> Tensors:
-        return [convert_to_tensor(group.broadcast(np.asarray(value), name))]
+        array = np.asarray(value)
+        if array.dtype == object:
+            return [convert_to_tensor(_arrays(group, array.ravel(), name)[0].reshape(array.shape), "string")]
+        return [convert_to_tensor(group.broadcast(array, name))]
 
     return host_call(run, [tensor], [(tensor.dtype, tensor.shape)], effect=True)[0]
 

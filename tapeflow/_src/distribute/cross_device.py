@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from tapeflow._src import _core, primitives
 from tapeflow._src.config import device
+from tapeflow._src.distribute.collectives import require_numbers
 from tapeflow._src.distribute.context import ReduceOp
 from tapeflow._src.distribute.devices import whole_name
 from tapeflow._src.distribute.options import CommunicationOptions
@@ -188,7 +190,10 @@ def added(values: list[Any]) -> Any:
     """The sum of the replicas of one process, in their order."""
     if len(values) == 1:
         return values[0]
-    return joined(values) if isinstance(values[0], IndexedSlices) else primitives.AddN(values)
+    if isinstance(values[0], IndexedSlices):
+        return joined(values)
+    require_numbers("all_reduce", values[:1])
+    return reduce(primitives.LogicalOr, values) if values[0].dtype.is_bool else primitives.AddN(values)
 
 
 def joined(slices: Sequence[Any]) -> IndexedSlices:
@@ -201,6 +206,7 @@ def divided(value: Any, count: int) -> Any:
     """A sum as a mean of so many values; that of integers is float64."""
     if isinstance(value, IndexedSlices):
         return IndexedSlices(divided(value.values, count), value.indices, value.dense_shape)
+    require_numbers("all_reduce", [value], bools=False)
     if value.dtype.is_integer:
         value = cast(value, float64)
     return primitives.RealDiv(value, primitives.Cast(float(count), value.dtype))

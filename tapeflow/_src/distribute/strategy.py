@@ -286,6 +286,12 @@ class Strategy:
         leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(value)]
         if any(leaf.shape.rank == 0 for leaf in leaves):
             raise ValueError("ReplicaContext.all_gather: values must have at least one dimension; got a scalar")
+        for leaf in leaves:
+            rank = leaf.shape.rank
+            if rank is not None and not -rank <= axis < rank:
+                raise ValueError(
+                    f"ReplicaContext.all_gather: `axis` = {axis} out of range for `value` with rank {rank}"
+                )
         if self._replicas_here == 1:
             gathered = [_gather_along(self._group_with(options), leaf, axis) for leaf in leaves]
         else:

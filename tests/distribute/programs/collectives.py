@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
+replica = tf.distribute.get_replica_context
 rank, size = strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync
 
 
@@ -62,3 +63,13 @@ for name, run in (("eager", through), ("function", tf.function(through))):
     for what, value in zip(("gradient", "second", "gather gradient"), strategy.run(run, args=(x,))):
         show(f"{name} {what}", value)
 show("tangent", strategy.run(tangent, args=(x,)))
+
+words = strategy.run(lambda: replica().all_gather(tf.constant([["", "\u00fcber"], ["a\0b", "c"]])[: rank + 1], axis=0))
+show("strings", words)
+with strategy.scope():
+    name = tf.Variable(
+        ["first", "x"] if rank == 0 else ["other", "longer"], aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
+    )
+show("initial strings", name)
+strategy.run(tf.function(lambda: name.assign(tf.strings.as_string([rank + 7, rank]))))
+show("assigned strings", name)
