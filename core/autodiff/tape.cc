@@ -237,7 +237,7 @@ ValueIndex Tape::known(const Tensor& t) {
   if (i != kUntracked) return i;
   i = trace_.new_values(1);
   // What Python does not hold is not asked for again.
-  if (t.body()->wrapper && !mark_known(t.body()->marks, i)) return kUntracked;
+  if (t.body()->wrapper && !mark_known(t, i)) return kUntracked;
   trace_.add_leaf(i, t);
   return i;
 }
@@ -258,14 +258,14 @@ void Tape::log_operation(const Call& call, Moment moment) {
   n.outputs = uint16_t(call.out.size());
   for (ValueIndex i : input) trace_.add_input(i);
   for (size_t i = 0; i < call.out.size(); ++i)
-    if (find(call.out[i]) == kUntracked) mark_known(call.out[i].body()->marks, n.first_output + ValueIndex(i));
+    if (find(call.out[i]) == kUntracked) mark_known(call.out[i], n.first_output + ValueIndex(i));
 }
 
 void Tape::log_event(Event event, const Tensor& t, Moment moment) {
   if (!explains_) return;
   bool made = event == Event::constant && find_known(t) == kUntracked;
   ValueIndex i = known(t);
-  if (made) mark_known(t.body()->marks, i);  // Python is about to hold it
+  if (made) mark_known(t, i);  // Python is about to hold it
   LoggedEvent& n = trace_.add(event, moment, nullptr, records_.size());
   if (made) {
     n.first_output = i;

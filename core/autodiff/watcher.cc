@@ -2,6 +2,10 @@
 #include "autodiff/watcher.h"
 
 namespace tapeflow {
+namespace {
+constexpr size_t kMostKnownBytes = size_t(1) << 26;
+}  // namespace
+
 uint64_t Watcher::live_serial_[kPlaces];
 Watcher* Watcher::live_watcher_[kPlaces];
 
@@ -30,6 +34,7 @@ void Watcher::forget_all() {
   retire(serial_);
   serial_ = new_serial(this);
   table_.clear();
+  known_bytes_ = 0;
 }
 
 ValueIndex Watcher::find_in_table(const void* key) const {
@@ -66,6 +71,17 @@ bool Watcher::mark_known(Marks& marks, ValueIndex index) {
     if (mark.tape == serial_ || (!place && !live(mark.tape))) place = &mark;
   if (place) *place = {serial_, index};
   return place;
+}
+
+bool Watcher::mark_known(const Tensor& t, ValueIndex index) {
+  Marks& marks = t.body()->marks;
+  if (mark_known(marks, index)) return true;
+  const size_t bytes = sizeof(Entry) + (t.symbolic() ? 0 : t.bytes());
+  if (known_bytes_ + bytes > kMostKnownBytes) return false;
+  known_bytes_ += bytes;
+  marks.overflow = true;
+  table_.insert_or_assign(t.body(), Entry{index, t});
+  return true;
 }
 
 }  // namespace tapeflow

@@ -27,6 +27,8 @@ class Watcher {
   void track(VariableBody& v, ValueIndex index) { track(v.marks, &v, index, nullptr); }
   // Records where a value that is not tracked is known by, if a mark is free: a tracked value may take the mark.
   bool mark_known(Marks&, ValueIndex);
+  // The same for a tensor, which is kept alive in the table if no mark is free, up to a number of bytes.
+  bool mark_known(const Tensor&, ValueIndex);
   void forget_all();
   uint64_t serial() const { return serial_; }
   Kind kind() const { return kind_; }
@@ -65,6 +67,7 @@ class Watcher {
   Kind kind_;
   uint64_t serial_;
   std::unordered_map<const void*, Entry> table_;
+  size_t known_bytes_ = 0;  // of tensors in the table that are only known
 };
 
 }  // namespace tapeflow

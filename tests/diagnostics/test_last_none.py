@@ -11,11 +11,11 @@ from tapeflow._src.diagnostics.source_line import place_text
 HEAD = "import tapeflow as tf\ntf.install_as_tensorflow()\nimport numpy as np\n"
 
 
-def above_traceback(folder, text):
+def above_traceback(folder, text, *arguments):
     """What is printed before the traceback of a program; its first line is line 4."""
     program = folder / "program.py"
     program.write_text(HEAD + text)
-    ended = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    ended = subprocess.run([sys.executable, *arguments, str(program)], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     return ended.stderr.partition("Traceback")[0].replace(str(program), "program.py")
 
@@ -122,3 +122,17 @@ def test_a_doctor_reports_forward_mode():
             z = tf.floor(x)
         assert acc.jvp(z) is None
     assert [f.kind for f in doctor.findings] == ["none-gradient"]
+
+
+NESTED = (
+    "w = tf.Variable([[2.0]])\nx = tf.constant([[1.0]])\n"
+    "with tf.GradientTape(), tf.GradientTape() as outer:\n    outer.watch(x)\n"
+    "    with tf.GradientTape() as inner:\n        y = tf.tanh(x @ w) @ w\n    slope = inner.gradient(y, x)\n"
+    "print(outer.gradient(slope, x))\n"
+)
+
+
+@pytest.mark.parametrize("arguments", [(), ("-m", "tapeflow", "doctor")])
+def test_what_the_third_tape_did_not_watch(tmp_path, arguments):
+    above = above_traceback(tmp_path, NESTED, *arguments)
+    assert "`x` is a tensor, and this tape did not watch it (program.py:9)" in above

@@ -180,7 +180,7 @@ def _no_path(question: Question) -> Explanation:
         )
     if not is_tracked(question.start):
         step = question.flow.first_use.get(known(question.start)) if question.start is not None else None
-        return question.not_watched(step, "the program did not watch it, nor does the target use it")
+        return question.not_watched(step, "this tape did not watch it, nor does the target use it")
     if (derivative := _constant_derivative(question)) is not None:
         return derivative
     nearest, place = _nearest(question)

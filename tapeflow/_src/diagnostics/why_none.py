@@ -249,4 +249,4 @@ class _Question(Question):
             behind = self.flow.ancestors(known(self.goal))
             uses = [e.step for e in self.flow.edges.get(known(self.start), ()) if e.output in behind]
             return self.untracked_variable(min(uses, key=lambda use: use.order, default=step))
-        return self.rebound() or self.not_watched(step, "the program did not watch it")
+        return self.rebound() or self.not_watched(step, "this tape did not watch it")
