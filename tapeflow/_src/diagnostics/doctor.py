@@ -107,7 +107,8 @@ class Doctor:
         self._cuts = CutFindings(self._add, self._checks)
         self._nones, self._arrays = NoneFindings(), NamedArrays()
         self._first_batches = FirstBatches()
-        self._assignments, self._layers, self._optimizers = Assignments(), KerasLayers(), MadeOptimizers()
+        self._assignments, self._layers = Assignments(self._guard), KerasLayers()
+        self._optimizers = MadeOptimizers()
         self._applied = AppliedGradients(self._add, self._assignments, self._full)
         self._values = StepValues(self._applied, self._layers, self._optimizers, self._full)
         self._sessions = SessionRuns(self._values, self._assignments, self._guard)
@@ -268,12 +269,12 @@ class Doctor:
         self._asked = True
         if self._full:
             self._costs.end_step()
+        if missing := [number for number, gradient in enumerate(gradients) if gradient is None]:
+            last_none.register_none(tape, targets, sources, missing)  # for an error that ends the program
         inner = bool(_core.is_recording())
         self._keras.see_gradient(sources, inner)
         self._guard(self._look_at_gradient, tape, targets, sources, gradients, inner or self._had_inner)
         self._had_inner = inner
-        if missing := [number for number, gradient in enumerate(gradients) if gradient is None]:
-            last_none.register_none(tape, targets, sources, missing)  # for an error that ends the program
         if (probe := self._probe_of(tape)) is not None:
             probe.calls += 1
             if not tape._persistent or probe.calls >= _ANALYSED_CALLS:

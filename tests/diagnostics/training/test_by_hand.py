@@ -56,3 +56,17 @@ def test_a_scalar_that_moves_with_its_gradient_is_stepped_twice(rate):
             optimizer.apply_gradients([(g, w)])
             w.assign_sub(0.01 * tf.sign(g) * (step % 3 + 1) if rate is None else rate * g)
     assert ("applied-twice" in {f.kind for f in doctor.findings}) == (rate is not None)
+
+
+def test_that_the_doctor_reads_a_variable_is_no_event_of_the_program():
+    w, read = tf.Variable([1.0, 2.0, 3.0]), []
+    with tf.debugging.Doctor():
+        for _ in range(2):
+            with tf.GradientTape() as outer:
+                with tf.GradientTape() as inner:
+                    loss = tf.reduce_sum(w**2)
+                w.assign_sub(0.1 * inner.gradient(loss, w))
+                loss = tf.reduce_sum(w**2)
+            read += [event for event, *_ in outer._events()]
+            outer.gradient(loss, w)
+    assert read.count("assign") == 2 and "numpy" not in read

@@ -19,7 +19,8 @@ _FEWEST = 3  # steps in a row after which weights were replaced
 class Assignments:
     """Is notified of every assignment, and of the steps in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Callable[..., None]) -> None:
+        self._guard = guard  # calls what reads values, so that no tape sees it
         self.changed: set[int] = set()  # variables, by id, that anything changed after they were made
         self.changed_in_steps: set[int] = set()  # those that the program itself changed after its first step
         self.inside_optimizer = False
@@ -57,7 +58,7 @@ class Assignments:
             self.changed_in_steps.add(key)
         place = self._raw_places[key] = _core.current_line()
         if self.on_change is not None:
-            self.on_change(variable, place)
+            self._guard(self.on_change, variable, place)
         if how == "assign" and key in self._applied_step:
             steps = self._replaced.setdefault(place, {}).setdefault(key, [])
             if len(steps) < _MOST_STEPS:
