@@ -38,7 +38,7 @@ class FirstBatches:
         begun = self._begun.setdefault(key, _Begun())
         if begun.cursor is not None:
             again = step == begun.step + 1 and begun.cursor.drawn == 1 and not begun.cursor.is_random
-            is_meant = dataset is begun.dataset and int(dataset.cardinality()) == 1  # take(1), before the loop
+            is_meant = dataset is begun.dataset and _count(dataset) == 1  # take(1), before the loop
             again = again and not is_meant
             begun.times = begun.times + 1 if again else 0
         begun.dataset, begun.pipe, begun.cursor, begun.step = dataset, pipe, cursor, step
@@ -59,3 +59,9 @@ class FirstBatches:
             for key, begun in repeated
             if int(begun.pipe.count()) != 1
         ]
+
+
+def _count(dataset: Any) -> int:
+    """How many elements a dataset has; a distributed one says it by a property."""
+    cardinality = dataset.cardinality
+    return int(cardinality() if callable(cardinality) else cardinality)
