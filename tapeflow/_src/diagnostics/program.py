@@ -70,6 +70,7 @@ def _unread(node: ast.AST, smooth: bool = False) -> frozenset[str]:
     return frozenset(found)
 
 
+_CALLED = ("__call__", "call")  # the methods that run where an object is called
 _MAKE_VARIABLES = frozenset({"Variable", "add_weight", "add_variable", "get_variable"})
 # Functions that give the value of a tensor to Python.
 _READS = {"numpy", "item", "tolist", "float", "int", "numpy_function", "py_function", "py_func"}
@@ -139,7 +140,8 @@ def _read(file: str) -> _Program:
             classes.append((node.lineno, node.end_lineno or node.lineno))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = node.name
-            functions[node.name] = _keys(node)
+            shared = functions.get(node.name, frozenset()) if node.name in _CALLED else frozenset()
+            functions[node.name] = shared | _keys(node)
             scope = (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno)
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             literals.setdefault(node.lineno, []).append(float(node.value))
@@ -467,6 +469,8 @@ def uses_name(
     for name in list(uses):
         uses |= functions.get(name.rpartition(".")[2], frozenset())
     last = source.rpartition(".")[2]
+    if "." in source and _is_called(named.file, binding, source.partition(".")[0]):
+        uses = uses.union(*(functions.get(name, frozenset()) for name in _CALLED))
     if source in uses or ("." in source and any(u.endswith("." + last) for u in uses)):
         return True
     if depth == 0:
@@ -474,6 +478,12 @@ def uses_name(
     bindings = (b for n in uses for b in bindings_of(_named_in(n, named, binding)))
     inner = (b for b in bindings if b.line < before and b is not binding)
     return any(uses_name(named, b, source, b.line, depth - 1, smooth) for b in inner)
+
+
+def _is_called(file: str, binding: Binding, name: str) -> bool:
+    """Whether a binding calls the object that has a name."""
+    lines = range(binding.line, binding.end_line + 1)
+    return any(re.search(rf"(?<![\w.]){name}\(", linecache.getline(file, line)) for line in lines)
 
 
 def uses_itself(binding: Binding, name: str) -> bool:
