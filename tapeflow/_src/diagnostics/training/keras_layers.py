@@ -128,18 +128,23 @@ class KerasLayers:
         learning = any(layer.trainable and layer.trainable_variables for layer, _ in alive)
         everything = not learning and not trained
         rows: dict[tuple[str, int], list[Any]] = {}
+        with_weights: set[tuple[str, int]] = set()  # lines that freeze layers which something gave weights
         for layer, place in frozen:
             own = [getattr(v, "handle", v) for v in layer._trainable_variables]
+            at = self._frozen_at.get(id(layer)) or self._made.get(layer.name) or place
             if everything or not any(id(v) in changed for v in own):
-                at = self._frozen_at.get(id(layer)) or self._made.get(layer.name) or place
                 rows.setdefault(at, []).append(layer)
+            else:
+                with_weights.add(at)
         if everything:
             last = max(rows)
             yield _frozen(last, [layer for layers in rows.values() for layer in layers], True, False)
             return
         for at, layers in rows.items():
-            # Several layers that one line freezes: the usual way to keep a part of a model as it is.
-            yield _frozen(at, layers, False, len(layers) > 1 or self._of_model(layers[0]))
+            # Several layers that one line freezes: the usual way to keep a part of a model as it is. A new layer among
+            # trained ones is there by mistake.
+            together = len(layers) > 1 or self._of_model(layers[0])
+            yield _frozen(at, layers, False, together and at not in with_weights)
 
     def _of_model(self, layer: Any) -> bool:
         """Whether the line that froze a layer froze a model with it."""
