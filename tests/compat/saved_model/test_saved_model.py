@@ -225,7 +225,9 @@ class TestResources:
         line, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
         words = tf.lookup.TextFileInitializer(module.asset, tf.string, line, tf.int64, number)
         module.table = tf.lookup.StaticHashTable(words, -1)
-        module.find = tf.function(lambda word: module.table.lookup(word), input_signature=[tf.TensorSpec([], tf.string)])
+        module.find = tf.function(
+            lambda word: module.table.lookup(word), input_signature=[tf.TensorSpec([], tf.string)]
+        )
         assert tf.io.read_file(module.asset) == b"some\nwords\n"
         assert saved_and_loaded(module, tmp_path / "m").find(tf.constant("words")) == 1
 
