@@ -39,6 +39,9 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     except _WITHOUT_VALUES as error:
         leaves = nest.flatten([args, kwargs], expand_composites=True)
         symbolic = [leaf for leaf in leaves if _core.is_symbolic(leaf)]
+        if graph is not None and isinstance(error, OpError) and _refuses_values(function, args, kwargs):
+            graph.cut_back(count)
+            return _run_whole(function, args, kwargs, leaves)
         unknown = Refusals.count > refusals or any(not x.shape.is_fully_defined() for x in symbolic)
         if not unknown or not (symbolic or graph_mode):
             raise
@@ -58,6 +61,11 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
             raise
     finally:
         frames.stack.pop()
+
+
+def _refuses_values(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether what a composition refuses are values, which is an error of the run, and its results are known."""
+    return getattr(function, "refuses_values", False) and function.result_specs(*args, **kwargs) is not None
 
 
 def _with_known_values(leaves: list[Any]) -> list[Any] | None:

@@ -28,3 +28,29 @@ def test_nothing_to_join_or_to_fingerprint():
 
 def test_short_positions():
     assert tf.gather([1.0, 2.0, 3.0], tf.constant([2, 0], tf.int16)).numpy().tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: tf.strings.substr(x, [5, 0], [1, 1]), "pos 5 out of range"),
+        (lambda x: tf.strings.regex_full_match(x, "A["), "Invalid pattern"),
+        (lambda x: tf.strings.regex_replace(x, "A[", "b"), "Invalid pattern"),
+        (lambda x: tf.strings.unicode_transcode(x, "UTF-8", "UTF-8", errors="strict"), "Invalid formatting"),
+        (lambda x: tf.strings.unicode_transcode(x, "none", "UTF-8"), "input encoding: none"),
+        (lambda x: tf.strings.unicode_transcode(x, "latin1", "none"), "output encoding: none"),
+    ],
+)
+def test_values_that_are_refused_are_errors_of_the_run(call, text):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        call(tf.constant([b"ab", b"\xff"]))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        y = call(tf.constant([b"ab", b"\xff"]))
+        assert y.shape == [2]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            session.run(y)
+
+
+def test_values_of_ragged_texts_that_are_refused():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid pattern"):
+        tf.function(lambda: tf.strings.regex_replace(tf.ragged.constant([["a"]]), "A[", "b"))()

@@ -14,6 +14,7 @@ from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import refused_dtype
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 def string_tensor(x: Any) -> Any:
@@ -68,3 +69,13 @@ class _Each:
 
     def __call__(self, tensor: Any) -> list[Any]:
         return [tensor_from([self._function(v) for v in elements_of(tensor)], self._dtype, tensor.shape.as_list())]
+
+
+def errors_when_run(function: Any, dtype: Any) -> None:
+    """Says that a function of each element refuses values alone: in a graph, when it runs."""
+
+    def specs(input: Any, *_: Any, **__: Any) -> TensorSpec | None:
+        x = as_ragged(input)
+        return None if isinstance(x, RaggedTensor) else TensorSpec(string_tensor(x).shape, dtype)
+
+    function.result_specs, function.refuses_values = specs, True

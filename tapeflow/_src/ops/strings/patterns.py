@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.strings.elements import bytes_of, map_bytes
+from tapeflow._src.ops.strings.elements import bytes_of, errors_when_run, map_bytes
+from tapeflow._src.types.dtypes import bool_, string
 from tapeflow._src.types.errors import InvalidArgumentError
 
 _REFERENCE = re.compile(rb"\\(.?)", re.DOTALL)
@@ -87,3 +88,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
     text = bytes_of(pattern, "pattern")
     _compiled(text)
     return map_bytes(input, functools.partial(_matches, text), "bool")
+
+
+errors_when_run(regex_replace, string)
+errors_when_run(regex_full_match, bool_)

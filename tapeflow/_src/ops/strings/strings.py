@@ -14,6 +14,7 @@ from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
+from tapeflow._src.ops.arrays.shaping import broadcast_static_shape
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.strings.elements import as_ragged, bytes_of, elements_of, map_bytes, string_tensor, tensor_from
 from tapeflow._src.types.dtypes import as_dtype, float32, int32, int64
@@ -123,6 +124,19 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
         begin = int(start) if start >= 0 else int(start) + size
         result.append(b"".join(parts[begin : begin + int(count)] if count >= 0 else parts[begin:]))
     return tensor_from(result, "string", values.shape)
+
+
+def _substr_spec(input: Any, pos: Any, len: Any, *_: Any, **__: Any) -> TensorSpec | None:
+    shapes = [convert_to_tensor(x).shape for x in (input, pos, len)]
+    if shapes[1] != shapes[2]:
+        return None
+    try:
+        return TensorSpec(broadcast_static_shape(shapes[0], shapes[1]), "string")
+    except ValueError:
+        return None
+
+
+substr.result_specs, substr.refuses_values = _substr_spec, True
 
 
 @public("strings.join")

@@ -11,7 +11,7 @@ import numpy as np
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.conversion import convert_to_tensor
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.ops.strings.elements import map_bytes, tensor_from
+from tapeflow._src.ops.strings.elements import errors_when_run, map_bytes, tensor_from
 from tapeflow._src.ops.strings.strings import split_rows
 from tapeflow._src.types.dtypes import int32, int64, string
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -213,8 +213,15 @@ def unicode_transcode(
     """
 
     def transcode(value: bytes) -> bytes:
-        return _decode(value, input_encoding, errors, replacement_char, replace_control_characters).encode(
-            output_encoding
-        )
+        text = _decode(value, input_encoding, errors, replacement_char, replace_control_characters)
+        try:
+            return text.encode(output_encoding)
+        except LookupError as error:
+            raise InvalidArgumentError.of(
+                f"Could not create converter for output encoding: {output_encoding}"
+            ) from error
 
     return map_bytes(input, transcode)
+
+
+errors_when_run(unicode_transcode, string)
