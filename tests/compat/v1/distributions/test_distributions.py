@@ -135,3 +135,20 @@ def test_covariances():
     np.testing.assert_allclose(d.DirichletMultinomial(4.0, a).covariance(), mean * 4 * 10 / 7)
     with pytest.raises(NotImplementedError, match="covariance is not implemented: Normal"):
         d.Normal(0.0, 1.0).covariance()
+
+
+def test_tails_far_from_the_middle():
+    from scipy import stats
+
+    x = np.array([-40.0, -9.0, 0.5, 9.0, 40.0])
+    for ours, theirs in (
+        (tf.distributions.Normal(np.float64(1), np.float64(2)), stats.norm(1, 2)),
+        (tf.distributions.Laplace(np.float64(1), np.float64(0.5)), stats.laplace(1, 0.5)),
+        (tf.distributions.Exponential(np.float64(3)), stats.expon(scale=1 / 3)),
+    ):
+        at = np.abs(x) if isinstance(ours, tf.distributions.Exponential) else x
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(ours.log_survival_function(at), theirs.logsf(at), rtol=1e-4)
+            np.testing.assert_allclose(ours.log_cdf(at), theirs.logcdf(at), rtol=1e-4)
+            np.testing.assert_allclose(ours.survival_function(at), theirs.sf(at), rtol=1e-10)
+            np.testing.assert_allclose(ours.cdf(at), theirs.cdf(at), rtol=1e-10)

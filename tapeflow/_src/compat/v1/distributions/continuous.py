@@ -15,6 +15,7 @@ from tapeflow._src.compat.v1.distributions.distribution import (
     floats,
     require,
 )
+from tapeflow._src.compat.v1.distributions.special_functions import log_cdf_laplace, log_ndtr
 from tapeflow._src.namespace import find_public, public
 from tapeflow._src.ops.arrays.passing import after
 
@@ -62,6 +63,15 @@ class Normal(Distribution):
 
     def _cdf(self, x: Any) -> Any:
         return 0.5 * _math("erfc", (self.loc - x) / (self.scale * math.sqrt(2.0)))
+
+    def _log_cdf(self, x: Any) -> Any:
+        return log_ndtr((x - self.loc) / self.scale)
+
+    def _survival(self, x: Any) -> Any:
+        return 0.5 * _math("erfc", (x - self.loc) / (self.scale * math.sqrt(2.0)))
+
+    def _log_survival(self, x: Any) -> Any:
+        return log_ndtr((self.loc - x) / self.scale)
 
     def _quantile(self, p: Any) -> Any:
         return self.loc + self.scale * _math("ndtri", p)
@@ -112,7 +122,17 @@ class Laplace(Distribution):
 
     def _cdf(self, x: Any) -> Any:
         z = (x - self.loc) / self.scale
-        return 0.5 + 0.5 * primitives.Sign(z) * (1.0 - primitives.Exp(-primitives.Abs(z)))
+        tail = 0.5 * primitives.Exp(-primitives.Abs(z))
+        return primitives.SelectV2(z < 0, tail, 1.0 - tail)
+
+    def _log_cdf(self, x: Any) -> Any:
+        return log_cdf_laplace((x - self.loc) / self.scale)
+
+    def _survival(self, x: Any) -> Any:
+        return self._cdf(2.0 * self.loc - x)
+
+    def _log_survival(self, x: Any) -> Any:
+        return log_cdf_laplace((self.loc - x) / self.scale)
 
     def _mean(self) -> Any:
         return self.loc
@@ -263,6 +283,20 @@ class Exponential(Gamma):
 
     def _sample(self, size: Any, seed: int | None) -> Any:
         return -primitives.Log1p(-find_public("random.uniform")(size, dtype=self.dtype, seed=seed)) / self.rate
+
+    def _cdf(self, x: Any) -> Any:
+        return -primitives.Expm1(self._log_survival(x))
+
+    def _log_cdf(self, x: Any) -> Any:
+        tail = self._log_survival(x)  # below log(2) `expm1` is exact, above it `log1p`
+        right = primitives.Log1p(-primitives.Exp(tail))
+        return primitives.SelectV2(tail > -math.log(2.0), primitives.Log(-primitives.Expm1(tail)), right)
+
+    def _survival(self, x: Any) -> Any:
+        return primitives.Exp(self._log_survival(x))
+
+    def _log_survival(self, x: Any) -> Any:
+        return -self.rate * primitives.Maximum(x, 0)
 
 
 @public("compat.v1.distributions.Beta")

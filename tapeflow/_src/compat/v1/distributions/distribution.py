@@ -188,15 +188,27 @@ class Distribution:
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
         """The logarithm of `cdf`."""
-        return primitives.Log(self.cdf(value))
+        with self._scope(name):
+            return self._log_cdf(self._value(value))
+
+    def _log_cdf(self, x: Any) -> Any:
+        return primitives.Log(self._cdf(x))
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Any:
         """The probability of greater values."""
-        return 1.0 - self.cdf(value)
+        with self._scope(name):
+            return self._survival(self._value(value))
+
+    def _survival(self, x: Any) -> Any:
+        return 1.0 - self._cdf(x)
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
         """The logarithm of `survival_function`."""
-        return primitives.Log(self.survival_function(value))
+        with self._scope(name):
+            return self._log_survival(self._value(value))
+
+    def _log_survival(self, x: Any) -> Any:
+        return primitives.Log(self._survival(x))
 
     def quantile(self, value: Any, name: str = "quantile") -> Any:
         """The value up to which a probability lies."""

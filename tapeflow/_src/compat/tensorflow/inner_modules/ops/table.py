@@ -13,10 +13,10 @@ from tapeflow._src.compat.tensorflow.inner_modules.ops import (
     linear_operators,
     numpy_dtypes,
     ragged,
-    special_functions,
     unconstrained,
 )
 from tapeflow._src.compat.tensorflow.internal_names import test_combinations
+from tapeflow._src.compat.v1.distributions import special_functions
 from tapeflow._src.compat.v1.distributions.distribution import divergence_by_classes
 from tapeflow._src.compat.v1.variables.partitions import PartitionInfo
 from tapeflow._src.io.protos import messages
