@@ -65,7 +65,9 @@ def _stage(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 def _refuses_values(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether what a composition refuses are values, which is an error of the run, and its results are known."""
-    return getattr(function, "refuses_values", False) and function.result_specs(*args, **kwargs) is not None
+    if not getattr(function, "refuses_values", False):
+        return False
+    return function.result_specs(*args, **kwargs) is not None  # type: ignore[attr-defined]
 
 
 def _with_known_values(leaves: list[Any]) -> list[Any] | None:

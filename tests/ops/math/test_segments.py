@@ -195,3 +195,22 @@ def test_bincount_of_weights():
 def test_a_range_whose_width_is_too_large_for_float32():
     count = tf.histogram_fixed_width(tf.constant([3e38, 100.0]), tf.constant([-1e38, 3e38]), nbins=2)
     assert count.numpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, i, s: tf.sparse.segment_sum(x, i, s),
+        lambda x, i, s: tf.sparse.segment_mean(x, i, s, num_segments=2),
+        lambda x, i, s: tf.raw_ops.SparseSegmentSumGrad(grad=x, indices=i, segment_ids=s, output_dim0=3),
+        lambda x, i, s: tf.raw_ops.SparseSegmentMeanGradV2(grad=x, indices=i, segment_ids=s, dense_output_dim0=3)[0],
+    ],
+)
+def test_rows_that_do_not_exist_are_an_error_of_the_run(call):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        y = call(tf.ones([2, 3]), tf.constant([0, 9]), tf.constant([0, 0]))
+        assert y.shape.as_list()[1:] == [3]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"out of range|is not in"):
+            session.run(y)
+        with pytest.raises(ValueError, match=r"vector|rank|size"):
+            tf.sparse.segment_sum(tf.ones([2, 3]), tf.constant([[0]]), tf.constant([0]))

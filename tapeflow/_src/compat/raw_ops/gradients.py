@@ -16,7 +16,7 @@ from tapeflow._src.compat.raw_ops import operation, table
 from tapeflow._src.compat.raw_ops.nn_ops import explicit_or
 from tapeflow._src.ops.arrays import indexing, sorting
 from tapeflow._src.ops.arrays.constants import dims_of, numbers_of
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.arrays.padding import pad
 from tapeflow._src.ops.image import resize
 from tapeflow._src.ops.math import segments
@@ -24,6 +24,7 @@ from tapeflow._src.ops.nn import convolutions, fractional_pools, morphology, nor
 from tapeflow._src.ops.nn.convolution_gradients import input_gradient
 from tapeflow._src.ops.nn.window_arguments import geometry
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 FusedBatchNormGrad = namedtuple(
     "FusedBatchNormGrad", ["x_backprop", "scale_backprop", "offset_backprop", "reserve_space_3", "reserve_space_4"]
@@ -223,6 +224,11 @@ def _chosen_segments(function: Callable[..., Any]) -> Callable[..., Any]:
         before = [int(rows), *dy.shape.as_list()[1:]]
         return _of_zeros(lambda x: function(x, indices, segment_ids, num_segments=dy.shape[0]), before, dy)
 
+    def specs(dy: Any, indices: Any, segment_ids: Any, rows: Any) -> TensorSpec:
+        dy, count = convert_to_tensor(dy), get_static_value(rows)
+        return TensorSpec([None if count is None else int(count), *dy.shape[1:]], dy.dtype)
+
+    run.result_specs, run.refuses_values = specs, True  # type: ignore[attr-defined]
     return run
 
 
@@ -264,6 +270,11 @@ def _rows_of(gradient: Any) -> Any:
         numbers = sorting.unique(sorting.sort(convert_to_tensor(indices)))[0]
         return SparseSegmentRows(primitives.GatherV2(whole, numbers, 0, 0), numbers)
 
+    def specs(dy: Any, indices: Any, *_: Any) -> SparseSegmentRows:
+        dy, indices = convert_to_tensor(dy), convert_to_tensor(indices)
+        return SparseSegmentRows(TensorSpec([None, *dy.shape[1:]], dy.dtype), TensorSpec([None], indices.dtype))
+
+    run.result_specs, run.refuses_values = specs, True  # type: ignore[attr-defined]
     return run
 
 

@@ -11,11 +11,12 @@ from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public, public_as
 from tapeflow._src.ops.arrays.constants import holds_symbolic, is_open
-from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor, get_static_value
 from tapeflow._src.ops.arrays.indexing import take
 from tapeflow._src.types.dtypes import as_dtype, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.indexed_slices import IndexedSlices
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 def _over_rows(count: Any, data: Any) -> Any:
@@ -167,7 +168,20 @@ def _chosen_reduction(finish: Callable[[Any, Any], Any], doc: str, path: str) ->
     ) -> Any:
         return finish(*_chosen_sum(who, data, indices, segment_ids, num_segments, sparse_gradient))
 
+    function.result_specs, function.refuses_values = _chosen_spec, True  # type: ignore[attr-defined]
     return function
+
+
+def _chosen_spec(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *_: Any, **__: Any) -> Any:
+    """The rows for each segment; None if the ranks or sizes do not fit."""
+    data, indices, segment_ids = (convert_to_tensor(x) for x in (data, indices, segment_ids))
+    vectors = indices.shape.rank in (None, 1) and segment_ids.shape.rank in (None, 1)
+    if data.shape.rank == 0 or not vectors or not segment_ids.shape.is_compatible_with(indices.shape):
+        return None
+    if data.shape.rank is None:
+        return TensorSpec(None, data.dtype)
+    count = None if num_segments is None else get_static_value(num_segments)
+    return TensorSpec([None if count is None else int(count), *data.shape[1:]], data.dtype)
 
 
 sparse_segment_sum = _chosen_reduction(

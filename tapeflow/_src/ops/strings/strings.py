@@ -136,7 +136,7 @@ def _substr_spec(input: Any, pos: Any, len: Any, *_: Any, **__: Any) -> TensorSp
         return None
 
 
-substr.result_specs, substr.refuses_values = _substr_spec, True
+substr.result_specs, substr.refuses_values = _substr_spec, True  # type: ignore[attr-defined]
 
 
 @public("strings.join")
