@@ -171,3 +171,53 @@ def test_stacked_partitions_have_splits_of_the_dtype_of_the_numbers():
 def test_uniform_rows_that_do_not_fit():
     with pytest.raises(ValueError, match="uniform_row_length=2 times nrows=1 must equal nvals=3"):
         tf.RaggedTensor.from_uniform_row_length([1, 2, 3], 2)
+
+
+def test_an_index_into_rows_of_one_length():
+    rows = tf.ragged.constant([["a"], ["b", "c"], [], ["d"], ["e"], ["f", "g"]])
+    x = tf.RaggedTensor.from_uniform_row_length(rows, 3)
+    for place in (0, 2, -1, -3):
+        expected = [row[place] for row in x.to_list()]
+        assert x[:, place].to_list() == expected
+        assert tf.function(lambda i: x[:, i])(tf.constant(place)).to_list() == expected
+    assert x[1:, 2, 1:].to_list() == [[b"g"]]
+    numbers = tf.RaggedTensor.from_uniform_row_length(tf.constant([[1, 2], [3, 4]]), 1)
+    assert numbers[:, 0, 1].numpy().tolist() == [2, 4]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of bounds of rows of length 3"):
+        x[:, 3]
+
+
+def test_rows_know_what_they_were_made_from():
+    ids, count = tf.constant([0, 0, 2], tf.int64), tf.constant(4, tf.int64)
+    x = tf.RaggedTensor.from_value_rowids([1, 2, 3], ids, count)
+    assert x.value_rowids() is ids and x.nrows() is count
+    assert x.with_values(tf.constant([4, 5, 6])).value_rowids() is ids
+    assert x.nrows(tf.int32).dtype == tf.int32
+    lengths = tf.constant([2, 0, 1], tf.int64)
+    y = tf.RaggedTensor.from_row_lengths([1, 2, 3], lengths)
+    assert y.row_lengths() is lengths
+    assert (y * 2).row_lengths().numpy().tolist() == y.row_lengths(-1).numpy().tolist() == [2, 0, 1]
+    assert y.with_row_splits_dtype(tf.int32).row_lengths().dtype == tf.int32
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: tf.RaggedTensor.from_value_rowids([1], [0], nrows=-2), "Expected nrows >= 0; got -2"),
+        (lambda: tf.RaggedTensor.from_value_rowids([1], [0], nrows=[1]), "nrows must have rank 0"),
+        (lambda: tf.RaggedTensor.from_value_rowids([1], [[0]]), "must have rank 1"),
+        (lambda: tf.ragged.constant([[1]]).row_lengths(2), "axis=2 out of bounds"),
+        (lambda: tf.ragged.constant([[1]]).row_lengths(-3), "axis=-3 out of bounds"),
+    ],
+)
+def test_rows_that_are_refused(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_mapped_values_keep_what_is_known_of_the_rows():
+    known = tf.RaggedTensor.from_uniform_row_length(tf.ragged.constant([[1, 2], [3]]), 2)
+    plain = tf.ragged.constant([[[1, 2], [3]]])
+    for arguments in ((known, plain), (plain, known)):
+        assert tf.ragged.map_flat_values(tf.add, *arguments).uniform_row_length == 2
+    assert tf.ragged.map_flat_values(tf.add_n, [plain, known]).uniform_row_length == 2

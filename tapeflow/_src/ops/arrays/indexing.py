@@ -95,7 +95,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
             return condition.__tf_operation__(where, (condition,), {})
         return primitives.Where(condition)
     if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
+        raise ValueError(
+            "x and y must be either both None or both non-None: x and y must both be non-None or both be None."
+        )
     return primitives.SelectV2(condition, x, y)
 
 

@@ -26,7 +26,7 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
     >>> tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]])).to_list()
     [[1, 4], [9]]
     """
-    found = [a for a in nest.flatten((args, kwargs)) if isinstance(a, RaggedTensor)]
+    found = [a for a in nest.flatten([list(args), kwargs]) if isinstance(a, RaggedTensor)]
     if not found:
         return op(*args, **kwargs)
     for other in found[1:]:
@@ -63,7 +63,16 @@ def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
             "tf.ragged.map_flat_values requires that the output of `op` have the same outer-dimension size as "
             f"flat_values of any ragged inputs. (output shape: {given}; expected outer dimension size: {expected})"
         )
-    return found[0].with_flat_values(result)
+    return _rows_known_best(found).with_flat_values(result)
+
+
+def _rows_known_best(found: list[RaggedTensor]) -> RaggedTensor:
+    """One of some tensors with the same rows: the one of which most dimensions are known to be uniform."""
+
+    def uniform(x: Any) -> int:
+        return (x.uniform_row_length is not None) + uniform(x.values) if isinstance(x, RaggedTensor) else 0
+
+    return max(found, key=uniform)
 
 
 @public("ragged.boolean_mask")

@@ -305,6 +305,8 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
         if at is not None:
             used = sum(k is not None for k in keys) - 1
+            if self.shape.rank is None:
+                raise ValueError("RaggedTensor: Ellipsis not supported for unknown shape RaggedTensors")
             keys[at : at + 1] = [builtins.slice(None)] * (self.shape.rank - used)
         return self._item(keys)
 
@@ -353,11 +355,21 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             if isinstance(inner, RaggedTensor):
                 return picked.with_values(inner._inner_item(rest))
             return picked.with_values(inner[(builtins.slice(None), *rest)])
-        if self._uniform_row_length is not None:
-            raise InvalidArgumentError.of(
-                f"__getitem__: index {first} is out of bounds of rows of length {self._uniform_row_length}"
-            )
-        raise ValueError("Cannot index into an inner ragged dimension.")
+        length = self._uniform_row_length
+        if length is None:
+            raise ValueError("Cannot index into an inner ragged dimension.")
+        place = first if _core.is_symbolic(first) else _row_number(first)
+        if not _core.is_symbolic(place) and not -length <= place < length:
+            raise InvalidArgumentError.of(f"__getitem__: index {place} is out of bounds of rows of length {length}")
+        if _core.is_symbolic(place):
+            place = cast(place, self._row_splits.dtype)
+            place = primitives.SelectV2(place < 0, place + length, place)
+        elif place < 0:
+            place += length
+        found = gather_rows(self._values, self._row_splits[:-1] + place)
+        if not rest:
+            return found
+        return found._inner_item(rest) if isinstance(found, RaggedTensor) else found[(builtins.slice(None), *rest)]
 
     # ---- specs, printing
 

@@ -113,6 +113,13 @@ class RaggedRows(CompositeTensor):
 
     def __init__(self, values: Any, row_splits: Any, uniform_row_length: int | None = None) -> None:
         self._values, self._row_splits, self._uniform_row_length = values, row_splits, uniform_row_length
+        self._given: dict[str, Any] = {}  # what the rows were made from, and need not be computed again
+
+    def _made_from(self, given: dict[str, Any]) -> Self:
+        """The same rows, which know the tensors that they were made from."""
+        dtype = self._row_splits.dtype
+        self._given = {name: x for name, x in given.items() if _core.is_tensor(x) and x.dtype == dtype}
+        return self
 
     # ---- making one
 
@@ -138,7 +145,8 @@ class RaggedRows(CompositeTensor):
         lengths = splits_tensor(row_lengths)
         if validate:
             lengths = _checked(check_lengths, lengths)
-        return cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
+        rows = cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
+        return rows._made_from({"row_lengths": lengths})
 
     @classmethod
     @dispatched
@@ -147,6 +155,13 @@ class RaggedRows(CompositeTensor):
     ) -> Self:
         """The row of each value, in order."""
         rows, values = splits_tensor(value_rowids), values_tensor(values)
+        if rows.shape.rank not in (None, 1):
+            raise ValueError(f"Shape {rows.shape} must have rank 1")
+        if np.ndim(nrows) if not _core.is_tensor(nrows) else nrows.shape.rank:
+            raise ValueError(f"from_value_rowids: Shape {np.shape(nrows)} of nrows must have rank 0")
+        if isinstance(nrows, int) and nrows < 0:
+            raise ValueError(f"from_value_rowids: Expected nrows >= 0; got {nrows}")
+        given = {"nrows": nrows, "value_rowids": rows}
         if _core.is_tracing():
             if nrows is None:  # one more than the last row, 0 without values
                 padded = primitives.ConcatV2([_core.convert_to_tensor([-1], rows.dtype, None, "ragged"), rows], 0)
@@ -154,12 +169,13 @@ class RaggedRows(CompositeTensor):
             count: Any = cast(nrows, rows.dtype)
             if validate:
                 rows = _checked(check_rowids, rows, count, dynamic_row_count(values))
-            return cls(values, searchsorted(rows, cast(numbers_up_to(count + 1), rows.dtype), "left", rows.dtype))
+            splits = searchsorted(rows, cast(numbers_up_to(count + 1), rows.dtype), "left", rows.dtype)
+            return cls(values, splits)._made_from(given)
         at = rows.numpy()
         count = int(nrows) if nrows is not None else int(at[-1]) + 1 if at.size else 0
         if validate:
             rows = _checked(check_rowids, rows, count, dynamic_row_count(values))
-        return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))
+        return cls(values, segment_ids_to_row_splits(rows, count, rows.dtype))._made_from(given)
 
     @classmethod
     @dispatched
@@ -304,16 +320,23 @@ class RaggedRows(CompositeTensor):
     def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
         """The number of rows."""
         dtype = out_type or self._row_splits.dtype
+        if "nrows" in self._given:
+            return self._given["nrows"] if out_type is None else cast(self._given["nrows"], dtype)
         if self._row_splits.shape[0] is None:
             return cast(primitives.Shape(self._row_splits, int64)[0] - 1, dtype)
         return convert_to_tensor(self._row_splits.shape[0] - 1, dtype=dtype)
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along `axis`."""
+        rank = self.shape.rank
+        if rank is not None and not -rank <= axis < rank:
+            raise ValueError(f"row_lengths: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+        axis = axis if axis >= 0 or rank is None else axis + rank
         if axis == 0:
             return self.nrows()
         if axis == 1:
-            return self._row_splits[1:] - self._row_splits[:-1]
+            known = self._given.get("row_lengths")
+            return self._row_splits[1:] - self._row_splits[:-1] if known is None else known
         if isinstance(self._values, RaggedRows):
             return self.with_values(self._values.row_lengths(axis - 1))
         size = self._values.shape[axis - 1]
@@ -333,7 +356,8 @@ class RaggedRows(CompositeTensor):
 
     def value_rowids(self, name: str | None = None) -> Any:
         """The row of each value."""
-        return row_splits_to_segment_ids(self._row_splits)
+        known = self._given.get("value_rowids")
+        return row_splits_to_segment_ids(self._row_splits) if known is None else known
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Any, ...]:
         """The rows of the values of all ragged dimensions."""
@@ -371,7 +395,7 @@ class RaggedRows(CompositeTensor):
 
     def with_values(self, new_values: Any) -> Self:
         """The same rows with other values."""
-        return type(self)(values_tensor(new_values), self._row_splits, self._uniform_row_length)
+        return type(self)(values_tensor(new_values), self._row_splits, self._uniform_row_length)._made_from(self._given)
 
     def with_flat_values(self, new_values: Any) -> Self:
         """The same rows with other innermost values."""
