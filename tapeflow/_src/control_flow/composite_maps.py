@@ -118,6 +118,13 @@ def _dtype_of(kind: Any) -> Any:
 
 def _check_dtype(leaf: Any, kind: Any) -> None:
     wanted = _dtype_of(kind)
+    if isinstance(kind, RaggedTensorSpec):
+        given = leaf.ragged_rank if isinstance(leaf, RaggedTensor) else 0
+        if given != kind.ragged_rank:
+            raise ValueError(
+                f"map_fn: Expected `fn` to return a:\n  {kind}\nBut it returned a:\n  {leaf}\n"
+                "To fix, update the `fn_output_signature` (or `dtype`) argument to `map_fn`."
+            )
     if leaf.dtype != wanted:
         raise InvalidArgumentError.of(
             f"map_fn: TensorArray dtype is {wanted.name} but Op is trying to write dtype {leaf.dtype.name}. "

@@ -221,3 +221,21 @@ def test_mapped_values_keep_what_is_known_of_the_rows():
     for arguments in ((known, plain), (plain, known)):
         assert tf.ragged.map_flat_values(tf.add, *arguments).uniform_row_length == 2
     assert tf.ragged.map_flat_values(tf.add_n, [plain, known]).uniform_row_length == 2
+
+
+def test_a_mapped_function_that_gives_rows_of_another_rank():
+    x, kind = tf.ragged.constant([[1, 2], [3]]), tf.RaggedTensorSpec(None, tf.int32, 2)
+
+    def call():
+        return tf.map_fn(lambda row: row, x, fn_output_signature=kind)
+
+    for run in (call, tf.function(call)):
+        with pytest.raises(ValueError, match=r"(?s)Expected `fn` to return a.*But it returned"):
+            run()
+
+
+def test_choices_between_rows_that_do_not_fit():
+    x = tf.ragged.constant([[1, 2, 3], [4, 5]])
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        tf.where(x > 2, x, [[1, 2], [3, 4]])
+    assert tf.where(x > 2, x, -x).to_list() == [[-1, -2, 3], [4, 5]]

@@ -42,7 +42,7 @@ def _where(condition: RaggedTensor, x: Any = None, y: Any = None, name: str | No
     if (x is None) != (y is None):
         raise ValueError("where: x and y must be either both None or both non-None")
     if x is not None:
-        return find_public("where")(condition, x, y)
+        return primitives.SelectV2(condition, x, y)
     places = primitives.Where(condition.flat_values)
     outer = cast(primitives.GatherV2(condition._coordinates(), places[:, 0], 0, 0), int64)
     return primitives.ConcatV2([outer, places[:, 1:]], 1)
