@@ -20,3 +20,10 @@ def test_numbers_of_iterations_that_make_no_sense():
         pfor(lambda i: i, 8, parallel_iterations=1)
     with pytest.raises(TypeError, match="must be a positive integer"):
         for_loop(lambda i: i, tf.int32, 8, parallel_iterations=0)
+
+
+def test_results_have_the_structure_of_the_dtypes():
+    found = for_loop(lambda i: (i, {"a": 2.0 * tf.cast(i, tf.float32)}), [tf.int32, [tf.float32]], 3)
+    assert isinstance(found, list) and isinstance(found[1], list)
+    assert found[0].numpy().tolist() == [0, 1, 2]
+    assert found[1][0].numpy().tolist() == [0.0, 2.0, 4.0]

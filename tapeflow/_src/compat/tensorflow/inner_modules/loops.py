@@ -41,7 +41,13 @@ def pfor(
 def for_loop(
     loop_fn: Callable[[Any], Any], loop_fn_dtypes: Any, iters: Any, parallel_iterations: int | None = None
 ) -> Any:
-    """The results of `loop_fn(0)`, `loop_fn(1)`, ..., one after the other, stacked."""
+    """The results of `loop_fn(0)`, `loop_fn(1)`, ..., one after the other, stacked; in the structure of the dtypes."""
     if parallel_iterations is not None and parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
-    return map_fn(loop_fn, _range(iters), fn_output_signature=loop_fn_dtypes, parallel_iterations=parallel_iterations)
+    found = map_fn(
+        lambda i: nest.flatten(loop_fn(i)),
+        _range(iters),
+        fn_output_signature=nest.flatten(loop_fn_dtypes),
+        parallel_iterations=parallel_iterations,
+    )
+    return nest.pack_sequence_as(loop_fn_dtypes, found)
