@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
@@ -136,6 +136,8 @@ class LinearOperatorTridiag(LinearOperator):
         return primitives.Unpack(self._compact(), -1, self.shape.rank - 2)[1]
 
     def _adjoint(self) -> LinearOperator:
+        if self.shape.rank is None:
+            return super()._adjoint()
         return LinearOperatorTridiag(self._turned(True), "compact", self.is_non_singular)
 
 
@@ -360,9 +362,18 @@ class _Circulant(LinearOperator):
         )
 
     def _compose_after(self, left: LinearOperator) -> LinearOperator | None:
-        if type(left) is not type(self) or left._blocks() != self._blocks():
+        if type(left) is not type(self):
             return None
-        spectrum = left._spectrum * cast(self._spectrum, left._spectrum.dtype)
+        spectra, are_known = (left._spectrum, self._spectrum), False
+        if all(spectrum.shape.rank is not None for spectrum in spectra):
+            are_known = None not in (left._blocks() + self._blocks())
+            if are_known and left._blocks() != self._blocks():
+                return None
+        spectrum = spectra[0] * cast(spectra[1], spectra[0].dtype)
+        if not are_known:
+            blocks = [primitives.Shape(x)[-self._depth :] for x in spectra]
+            same = primitives.All(primitives.Equal(*blocks))
+            spectrum = _core.required(spectrum, same, "matmul: blocks of circulant operators must have one shape")
         return self._with(spectrum, is_non_singular=hints_of([left, self])["is_non_singular"])
 
 

@@ -478,7 +478,7 @@ class LinearOperator(Module, CompositeTensor, _KeepsArguments):
 
     def _cholesky(self) -> LinearOperator:
         return returned_class("LinearOperatorLowerTriangular")(
-            primitives.Cholesky(self._to_dense()), is_non_singular=True, is_self_adjoint=False, is_square=True
+            primitives.Cholesky(self.to_dense()), is_non_singular=True, is_self_adjoint=False, is_square=True
         )
 
     def _compose(self, right: LinearOperator) -> LinearOperator:

@@ -494,6 +494,8 @@ class LinearOperatorPermutation(LinearOperator):
         return primitives.BroadcastTo(cast(1, self.dtype), self.batch_shape.as_list())
 
     def _adjoint(self) -> LinearOperator:
+        if self.shape.rank is None:
+            return super()._adjoint()
         return LinearOperatorPermutation(inverse_permutation(convert_to_tensor(self._perm)), self.dtype)
 
     def _inverse(self) -> LinearOperator:
