@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.state import latest_checkpoint, read_latest
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle
@@ -35,6 +36,16 @@ class CheckpointReader:
     def get_tensor(self, tensor_str: str) -> Any:
         """A value."""
         return self._bundle.value(tensor_str)
+
+    def debug_string(self) -> bytes:
+        """A line for each value: its name, dtype and shape."""
+        kinds = messages.enum_type("DataType")
+        shapes = self.get_variable_to_shape_map()
+        lines = [
+            f"{name} ({kinds.Name(dtype.as_datatype_enum)}) [{','.join(map(str, shapes[name]))}]\n"
+            for name, dtype in sorted(self.get_variable_to_dtype_map().items())
+        ]
+        return "".join(lines).encode()
 
 
 @public("compat.v1.train.NewCheckpointReader")

@@ -50,3 +50,25 @@ def test_what_is_no_meta_graph_is_refused(tmp_path):
         tf.train.import_meta_graph(tmp_path / "file")
     with pytest.raises(OSError, match="does not exist"):
         tf.train.import_meta_graph(tmp_path / "absent")
+
+
+def test_a_graph_comes_into_another_one_with_other_inputs(tmp_path):
+    with tapeflow.Graph().as_default(), tf.Session() as session, tapeflow.device("/device:CPU:0"):
+        model()
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        expected = session.run("y:0", {"x:0": [[1.0, 0.1]]})
+    graph = tapeflow.Graph()
+    with graph.as_default():
+        x = tapeflow.constant([[1.0, 0.1]])
+    with tf.Session(graph=graph) as session:
+        with graph.as_default(), tapeflow.name_scope("a"):
+            saver = tf.train.import_meta_graph(f"{path}.meta", True, "b", graph=graph, input_map={"x:0": x})
+        saver.restore(session, path)
+        assert session.run("a/b/y:0").tolist() == expected.tolist()
+        assert {op.device for op in graph.get_operations() if op.name.startswith("a/b/")} == {""}
+        (y,) = graph.get_collection("outputs")
+        assert y.name == "a/b/y:0"
+    with tapeflow.Graph().as_default() as graph:
+        tf.train.import_meta_graph(f"{path}.meta")
+        assert graph.get_operation_by_name("y").device == "/device:CPU:0"

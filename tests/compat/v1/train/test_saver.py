@@ -69,3 +69,29 @@ def test_errors_of_files_are_tensorflows(tmp_path):
             tf.train.Saver([v]).save(session, str(tmp_path / "no" / "such" / "m"))
         with pytest.raises(TypeError, match="'sess' must be a Session"):
             tf.train.Saver([v]).save(None, path)
+
+
+def test_savers_that_are_built_late_are_empty_or_keep_everything(tmp_path):
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        empty = tf.train.Saver(allow_empty=True)
+        assert empty.save(session, str(tmp_path / "none")) is None
+        empty.restore(session, str(tmp_path / "none"))
+        v = tf.Variable(1.0, name="v")
+        session.run(v.initializer)
+        with pytest.raises(ValueError, match="build cannot be deferred"):
+            tf.train.Saver([v], defer_build=True)
+        late = tf.train.Saver(defer_build=True)
+        with pytest.raises(RuntimeError, match=r"build.* should be called before save"):
+            late.save(session, str(tmp_path / "late"))
+        late.build()
+        path = late.save(session, str(tmp_path / "late"))
+        assert tf.train.NewCheckpointReader(path).debug_string() == b"v (DT_FLOAT) []\n"
+        for count in (None, 0):
+            saver = tf.train.Saver(max_to_keep=count)
+            paths = [saver.save(session, str(tmp_path / "all"), step) for step in range(7)]
+            assert saver.last_checkpoints == [] and all(map(tf.train.checkpoint_exists, paths))
+            assert tf.train.latest_checkpoint(str(tmp_path)) == paths[-1]
+    with tapeflow.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.Saver([tf.Variable(1, name="v")])
+        with pytest.raises(tapeflow.errors.InvalidArgumentError, match="int32 does not equal original dtype float32"):
+            saver.restore(session, path)

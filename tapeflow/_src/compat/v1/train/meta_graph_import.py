@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 from tapeflow._src.compat.graph_def.frames import without_savers
@@ -43,6 +44,9 @@ def import_meta_graph(
 ) -> Saver | None:
     """Adds the graph of a `MetaGraphDef` with its collections to the default graph; gives a saver of its variables.
 
+    `graph` names another graph, and `input_map` tensors that stand in place of those of the message; further keyword
+    arguments are those of `tf.compat.v1.train.Saver`.
+
     >>> with tf.Graph().as_default():
     ...     v = tf.compat.v1.get_variable("v", [2])
     ...     message = tf.compat.v1.train.export_meta_graph()
@@ -52,12 +56,17 @@ def import_meta_graph(
     ['v:0']
     """
     meta = _read(meta_graph_or_file)
-    definition, graph = without_savers(meta.graph_def), get_default_graph()
+    definition, graph = without_savers(meta.graph_def), kwargs.pop("graph", None) or get_default_graph()
+    input_map = kwargs.pop("input_map", None)
+    for node in definition.node if clear_devices else ():
+        node.device = ""
     nodes = [node.name for node in definition.node if node.op in _VARIABLES]
-    with graph.as_default():
-        made = import_graph_def(definition, None, [f"{name}:0" for name in nodes], name=import_scope or "") or []
+    around = get_default_graph().get_name_scope()
+    with graph.as_default(), graph.name_scope(f"{around}/") if around else nullcontext():
+        made = import_graph_def(definition, input_map, [f"{name}:0" for name in nodes], name=import_scope or "") or []
     variable_by_name = dict(zip(nodes, made))
-    prefix = f"{import_scope}/" if import_scope else ""
+    prefix = "/".join(part for part in (around, import_scope) if part)
+    prefix = f"{prefix}/" if prefix else ""
     known = set()
     for key, collection in meta.collection_def.items():
         for item in _items(collection, key, variable_by_name, graph, prefix):

@@ -24,6 +24,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.train.checkpoint.object_graph import GRAPH_KEY, decode_graph
 from tapeflow._src.train.checkpoint.state import CheckpointState, checkpoint_exists, write_checkpoint_state
 from tapeflow._src.train.checkpoint.tensor_bundle import Bundle, delete_bundle, write_bundle
+from tapeflow._src.types.dtypes import as_dtype
 from tapeflow._src.types.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tapeflow._src.variables import session_graph
 
@@ -62,17 +63,23 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
+        if defer_build and var_list:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
+                "var_list=None."
+            )
         self._given, self._reshape, self._pad = var_list, reshape, pad_step_number
         self._max_to_keep, self._keep_seconds = max_to_keep or 0, keep_checkpoint_every_n_hours * 3600.0
         self._next_to_keep = time.time() + self._keep_seconds
         self._last_checkpoints: list[str] = []
         self._allow_empty, self._sharded, self._one_writer = allow_empty, sharded, threading.Lock()
         self._parts = SavedParts()
+        self._is_built = not defer_build
         self._variable_by_name: dict[str, Any] = {} if defer_build else self._build()
 
     def build(self) -> None:
         """Decides which variables are saved, if that was deferred."""
-        self._variable_by_name = self._build()
+        self._variable_by_name, self._is_built = self._build(), True
 
     def export_meta_graph(
         self,
@@ -123,18 +130,25 @@ class Saver:
         write_state: bool = True,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> str:
-        """Writes the values to a file; gives its path (without the ending), with the step in it."""
+    ) -> str | None:
+        """Writes the values to a file; gives its path (without the ending), with the step in it.
+
+        A saver that may be empty and is writes the graph alone, and gives None.
+        """
+        if not self._is_built:
+            raise RuntimeError("`build()` should be called before save if defer_build==True")
         if sess is None and session_graph() is not None:
             raise TypeError(f"'sess' must be a Session; {sess}")
         with self._one_writer:
-            path = self._save(sess, os.fspath(save_path), global_step, latest_filename, write_state)
+            path = self._save(sess, os.fspath(save_path), global_step, latest_filename)
+            if write_state and self._variable_by_name:
+                self._record(path, latest_filename)
             graph = getattr(sess, "graph", None)  # a session of eager tests has none
             if write_meta_graph and graph is not None:
                 export_meta_graph(f"{path}.{meta_graph_suffix}", graph=graph)
-            return path
+            return path if self._variable_by_name else None
 
-    def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None, write_state: bool) -> str:
+    def _save(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None) -> str:
         path = save_path if global_step is None else f"{save_path}-{self._step_text(sess, global_step)}"
         folder = os.path.dirname(path) or "."
         if not self._sharded and os.path.basename(path) == (latest_filename or "checkpoint"):
@@ -146,11 +160,8 @@ class Saver:
                 os.mkdir(folder)
         except OSError as error:
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
-        names = list(self._variable_by_name)
-        values = self._values(sess, names)
-        write_bundle(path, self._parts.joined(values))
-        if write_state:
-            self._record(path, latest_filename)
+        if names := list(self._variable_by_name):
+            write_bundle(path, self._parts.joined(self._values(sess, names)))
         return path
 
     def _values(self, sess: Any, names: list[str]) -> list[Any]:
@@ -168,11 +179,14 @@ class Saver:
         return f"{int(step):08d}" if self._pad else str(int(step))
 
     def _record(self, path: str, latest_filename: str | None) -> None:
+        if not self._max_to_keep:  # all are kept, and nobody counts them
+            self._write_state(path, latest_filename)
+            return
         if path in self._last_checkpoints:
             self._last_checkpoints.remove(path)
         self._last_checkpoints.append(path)
         self._write_state(path, latest_filename)  # before a reader can miss the one that it named
-        if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
+        if len(self._last_checkpoints) > self._max_to_keep:
             oldest = self._last_checkpoints.pop(0)
             if time.time() > self._next_to_keep:
                 self._next_to_keep += self._keep_seconds
@@ -210,6 +224,8 @@ class Saver:
         """Puts the values of a file into the variables, which need not be initialised before."""
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
+        if self._is_built and not self._variable_by_name:
+            return
         save_path = os.fspath(save_path)
         if not checkpoint_exists(save_path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
@@ -232,6 +248,11 @@ class Saver:
             value = np.asarray(value_by_name[name])
             if self._reshape and variable.shape.is_fully_defined():
                 value = value.reshape(variable.shape.as_list())
+            if value.dtype != object and (found := as_dtype(value.dtype)) != variable.dtype.base_dtype:
+                raise InvalidArgumentError.of(
+                    f"Restoring from checkpoint failed: tensor_name = {name}; expected dtype "
+                    f"{variable.dtype.base_dtype.name} does not equal original dtype {found.name}"
+                )
             if not variable.shape.is_compatible_with(value.shape):
                 raise InvalidArgumentError.of(
 "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph "
