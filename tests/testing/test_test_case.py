@@ -42,6 +42,8 @@ CLOSE = [
     (Pair(1.0, [2.0]), Pair(1.0, tf.constant([2.0]))),
     (np.nan, np.nan),
     (tf.ragged.constant([[1.0], []]), [[1.0], []]),
+    ([tf.ragged.constant([[1.0], []]), tf.ones([2])], [[[1.0], []], tf.ones([2])]),
+    ({"x": 1.0, "y": [2.0]}, Point(1.0, [2.0])),
     (tf.constant(1.0, tf.bfloat16), 1.0),
 ]
 
@@ -55,7 +57,6 @@ NOT_CLOSE = [
     ([1.0, 2.0], [1.0, 2.1], r"not close where = \(array\(\[1\]\),\)"),
     ({"a": [1.0]}, {"a": [2.0]}, r"Mismatched value: a\[a\] is different from b\[a\]"),
     ({"a": 1.0}, {"b": 1.0}, "mismatched keys"),
-    ({"a": 1.0}, [1.0], "Can't compare dict to non-dict"),
     ([1.0], [[1.0]], r"Shape mismatch: expected \(1,\), got \(1, 1\)"),
     (1.0, np.nan, "Mismatched value"),
     ([tf.ones([2]), tf.ones([3])], [tf.ones([2])], "Mismatched length|Shape mismatch"),
@@ -67,6 +68,12 @@ def test_not_close(case, a, b, what):
     with pytest.raises(AssertionError, match=what):
         case.assertAllClose(a, b)
     case.assertNotAllClose(a, b)
+
+
+def test_structures_of_other_kinds_are_not_compared(case):
+    for a, b in (({"a": 1.0}, [1.0]), (1.0, {"a": 1.0})):
+        with pytest.raises(ValueError, match="Can't compare dict to non-dict"):
+            case.assertAllClose(a, b)
 
 
 def test_close_according_to_type(case):

@@ -176,4 +176,8 @@ def test_bounded_spec():
     )
     assert (of_numpy.dtype, of_numpy.minimum, of_numpy.maximum, of_numpy.name) == (tf.float32, 0.5, tf.float32.max, "s")
     assert not spec.maximum.flags.writeable
+    assert spec == BoundedTensorSpec([1], tf.float32, 1e-9, [1.0])
+    for low, high, name in (([0, 0], 1, "minimum"), (0, [1, 1, 1], "maximum"), (None, 1, "minimum")):
+        with pytest.raises(ValueError, match=f"`{name}`.* (is not compatible with|can not be None)"):
+            BoundedTensorSpec([5, 4], tf.float32, low, high)
     assert pickle.loads(pickle.dumps(spec)) == spec

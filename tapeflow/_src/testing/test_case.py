@@ -240,8 +240,9 @@ class TestCase(Assertions):
     def _close(self, a: Any, b: Any, rtol: float, atol: float, msg: str | None, path: str) -> None:
         if isinstance(a, _RAGGED) or isinstance(b, _RAGGED):
             a, b = self._rows(a), self._rows(b)
+        a, b = (x._asdict() if hasattr(x, "_asdict") else x for x in (a, b))
         if isinstance(a, Mapping) != isinstance(b, Mapping):
-            self.fail(self._formatMessage(msg, f"Can't compare dict to non-dict, a{path} vs b{path}. "))
+            raise ValueError(f"Can't compare dict to non-dict, a{path} vs b{path}. {msg or ''}")
         if isinstance(a, Mapping):
             if set(a) != set(b):
                 what = f"mismatched keys: a{path} has keys {sorted(a)}, but b{path} has keys {sorted(b)}"
@@ -264,6 +265,8 @@ class TestCase(Assertions):
     @staticmethod
     def _differ_inside(a: Any, b: Any) -> bool:
         """Whether these sequences are structures, not the rows of arrays."""
+        if any(isinstance(x, _RAGGED) for x in (*a, *b)):
+            return True
         if not executing_eagerly() and any(hasattr(x, "read_value") or _core.is_symbolic(x) for x in (*a, *b)):
             return True
         try:
@@ -391,7 +394,7 @@ class TestCase(Assertions):
             self.assertAllEqual(a, b)
         except AssertionError:
             return
-        self.fail(f"{msg or ''}The two values are equal at all elements.")
+        self.fail(f"The two values are equal at all elements. {msg or ''}")
 
     # ---- all elements
 

@@ -307,6 +307,11 @@ class BoundedTensorSpec(TensorSpec):
 
     def __init__(self, shape: Any, dtype: Any, minimum: Any, maximum: Any, name: str | None = None) -> None:
         super().__init__(shape, dtype, name)
+        for bound, value in (("minimum", minimum), ("maximum", maximum)):
+            if value is None:
+                raise ValueError(f"`{bound}` can not be None.")
+            if not _broadcasts(np.shape(value), self._shape):
+                raise ValueError(f"`{bound}` {value} is not compatible with shape {self._shape}.")
         self._minimum = np.array(minimum, self._dtype.as_numpy_dtype)
         self._maximum = np.array(maximum, self._dtype.as_numpy_dtype)
         self._minimum.setflags(write=False)
@@ -332,11 +337,30 @@ class BoundedTensorSpec(TensorSpec):
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype, self._minimum, self._maximum, self._name
 
-    __eq__ = TypeSpec.__eq__
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BoundedTensorSpec)
+            and TensorSpec.__eq__(self, other)
+            and _near(self._minimum, other._minimum)
+            and _near(self._maximum, other._maximum)
+        )
+
     __hash__ = TensorSpec.__hash__
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, minimum={self._minimum!r}, maximum={self._maximum!r})"
+
+
+def _broadcasts(bound: tuple[int, ...], shape: TensorShape) -> bool:
+    """Whether a bound of one shape and elements of another broadcast."""
+    if shape.rank is None:
+        return True
+    pairs = zip(reversed(bound), reversed(shape.as_list()))
+    return all(n is None or n == 1 or size in (1, n) for size, n in pairs)
+
+
+def _near(one: np.ndarray, two: np.ndarray) -> bool:
+    return _broadcasts(one.shape, TensorShape(two.shape)) and bool(np.allclose(one, two))
 
 
 @public("NoneTensorSpec")
