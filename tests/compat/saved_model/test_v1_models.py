@@ -148,3 +148,22 @@ def test_variables_of_a_model_that_a_graph_loads_are_not_collected_for_training(
         loaded = tf.saved_model.load(str(tmp_path))
         assert loaded.v.trainable
         assert [len(graph.get_collection(key)) for key in ("variables", "trainable_variables")] == [1, 0]
+
+
+def test_the_graph_and_other_values_of_a_loaded_model(tmp_path):
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [], name="x")
+        w = v1.get_variable("w", initializer=2.0)
+        y = tf.multiply(x, w, name="y")
+        session.run(w.initializer)
+        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": y})
+        w.load(5.0, session)
+        other = v1.train.Saver().save(session, str(tmp_path / "other"))
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    named = loaded.prune("x:0", "y:0")
+    elements = loaded.graph.as_graph_element
+    of_tensors = loaded.prune(elements("x:0"), {"y": elements("y:0")})
+    assert named(tf.constant(3.0)).numpy() == of_tensors(tf.constant(3.0))["y"].numpy() == 6.0
+    loaded.restore(other)
+    assert loaded.variables[0].numpy() == 5.0
+    assert named(tf.constant(3.0)).numpy() == loaded.signatures["serving_default"](x=3.0)["y"].numpy() == 15.0

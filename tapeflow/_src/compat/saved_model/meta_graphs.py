@@ -63,5 +63,8 @@ def read_meta_graph(folder: str, tags: Any) -> Any:
         raise DataLossError.of(f"{os.path.join(folder, _BINARY)}: the SavedModel holds no graph")
     if len(found) > 1:
         known = [sorted(graph.meta_info_def.tags) for graph in found]
-        raise ValueError(f"saved_model.load: give the tags of one of the graphs in {folder}: {known}")
+        raise ValueError(
+            f"saved_model.load: there are {len(found)} MetaGraphs in the SavedModel at {folder}; give the `tags` of "
+            f"one of them: {known}"
+        )
     return found[0]

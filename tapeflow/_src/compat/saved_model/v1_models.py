@@ -3,6 +3,7 @@ sessions."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from tapeflow._src.compat.saved_model.constants import INITIALIZER, LEGACY_INITI
 from tapeflow._src.compat.saved_model.loading import LoadedObject, SignatureMap, asset_path
 from tapeflow._src.compat.saved_model.meta_graphs import read_meta_graph
 from tapeflow._src.compat.saved_model.options import LoadOptions
+from tapeflow._src.compat.v1.graph.graph import Graph
 from tapeflow._src.compat.v1.graph.graph_import import import_graph_def
 from tapeflow._src.compat.v1.train.parts import parts_of
 from tapeflow._src.function.concrete import ConcreteFunction
@@ -161,6 +163,29 @@ def _packed(info: Any, tensors: list[Any]) -> Any:
     return nest.pack_sequence_as(decode(value), tensors, expand_composites=True)
 
 
+class LoadedGraph(LoadedObject):
+    """What a SavedModel of TensorFlow 1 is loaded as: signatures, variables, and the graph that they are parts of."""
+
+    def __init__(self, loader: V1Loader) -> None:
+        self.__dict__["_loader"] = loader
+
+    def prune(self, feeds: Any, fetches: Any) -> Any:
+        """A function of the tensors `feeds` that gives those of `fetches`; all by name, or as tensors of `graph`."""
+        loader: V1Loader = self.__dict__["_loader"]
+        return loader.prune(feeds, fetches)
+
+    def restore(self, save_path: Any) -> None:
+        """Puts the values of a checkpoint, which a `Saver` wrote by name, into the variables."""
+        loader: V1Loader = self.__dict__["_loader"]
+        loader.restore(os.fspath(save_path))
+
+    @functools.cached_property
+    def graph(self) -> Any:
+        """The graph, whose tensors can be named to `prune`; it has variables of its own."""
+        loader: V1Loader = self.__dict__["_loader"]
+        return loader.imported_graph()
+
+
 class V1Loader:
     """Makes functions of the signatures of one graph."""
 
@@ -177,7 +202,7 @@ class V1Loader:
     def load(self) -> Any:
         """An object with signatures, variables, and `prune`, which makes functions of other tensors."""
         bundle, trained = _bundle(self._folder), _names_of_variables(self._meta, "trainable_variables")
-        root = LoadedObject()
+        root = LoadedGraph(self)
         root.variables = []
         with running_at_once():
             for node, stored in _variable_nodes(self._meta, bundle):
@@ -202,8 +227,20 @@ class V1Loader:
         root._tables = [thing for thing in self._resources.values() if hasattr(thing, "key_dtype")]
         root.trainable_variables = [v for v in root.variables if v.trainable]
         root.signatures = SignatureMap(signatures)
-        root.__dict__["prune"] = self._prune
         return root
+
+    def restore(self, prefix: str) -> None:
+        """Puts the values of a checkpoint into the variables."""
+        with running_at_once():
+            for node, stored in _variable_nodes(self._meta, Bundle(prefix)):
+                self._resources[node.name].assign(stored.value())
+
+    def imported_graph(self) -> Any:
+        """The graph of the model, as one of TensorFlow 1."""
+        graph = Graph()
+        with graph.as_default():
+            import_graph_def(_importable(self._meta, []), name="")
+        return graph
 
     def _declare_others(self, trained: set[str]) -> list[Variable]:
         """Makes the variables without values in the checkpoint; gives those that are global."""
@@ -264,10 +301,10 @@ class V1Loader:
         if targets:
             self._program([], [], targets).run(self._assets, self._resources)
 
-    def _prune(self, feeds: Any, fetches: Any) -> Any:
+    def prune(self, feeds: Any, fetches: Any) -> Any:
         """A function of the tensors named `feeds` that gives those named `fetches`."""
-        nodes = [str(x).partition(":")[0] for x in nest.flatten(feeds)]
-        program = self._program(nodes, [str(x) for x in nest.flatten(fetches)], [])
+        nodes = [_name_of(x).partition(":")[0] for x in nest.flatten(feeds)]
+        program = self._program(nodes, [_name_of(x) for x in nest.flatten(fetches)], [])
         by_name = {node.name: node for node in self._meta.graph_def.node}
         specs = [
             TensorSpec(python_value(by_name[n].attr["shape"]) if "shape" in by_name[n].attr else None,
@@ -280,6 +317,11 @@ class V1Loader:
             return nest.pack_sequence_as(fetches, found)
 
         return Function(run, "pruned", autograph=False).get_concrete_function(*specs)
+
+
+def _name_of(element: Any) -> str:
+    """The name of a tensor that is given by it, or as itself."""
+    return element if isinstance(element, str) else str(element.name)
 
 
 # ---- sessions
