@@ -181,3 +181,33 @@ def test_bounded_spec():
         with pytest.raises(ValueError, match=f"`{name}`.* (is not compatible with|can not be None)"):
             BoundedTensorSpec([5, 4], tf.float32, low, high)
     assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        tf.ragged.constant([[1.0, 2.0], [3.0]]),
+        tf.sparse.eye(2),
+        tf.constant([1, 2]),
+        tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0])),
+    ],
+)
+def test_the_tensors_of_a_value(value):
+    spec = tf.type_spec_from_value(value)
+    tensors = spec.to_tensors(value)
+    assert all(one.is_compatible_with(tensor) for one, tensor in zip(spec.flatten(), tensors, strict=True))
+    rest = iter([*tensors, "next"])
+    assert type(spec.from_tensors(rest)) is type(value) and next(rest) == "next"
+    with pytest.raises(TypeError, match="Can not cast"):
+        spec.to_tensors(tf.constant("text"))
+
+
+def test_specs_of_values_and_of_what_a_session_gave():
+    v1 = tf.compat.v1
+    for value in (tf.ragged.constant([[1.0, 2.0], [3.0]], tf.float64), v1.ragged.constant_value([[1.0, 2.0], [3.0]])):
+        assert tf.RaggedTensorSpec.from_value(value) == tf.RaggedTensorSpec([2, None], tf.float64)
+    for value in (tf.sparse.eye(2, 3), v1.SparseTensorValue([[0, 0]], np.ones(1, np.float32), [2, 3])):
+        assert tf.SparseTensorSpec.from_value(value) == tf.SparseTensorSpec([2, 3], tf.float32)
+    for kind in (tf.RaggedTensorSpec, tf.SparseTensorSpec):
+        with pytest.raises(TypeError, match=r"Expected (Ragged|Sparse)Tensor or"):
+            kind.from_value(3)

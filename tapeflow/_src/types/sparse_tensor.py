@@ -183,6 +183,20 @@ class SparseTensorSpec(ShapedSpec):
         self._shape = as_shape(shape)
         self._dtype = as_dtype(dtype)
 
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The spec of a sparse tensor, or of one that a session gave.
+
+        >>> tf.SparseTensorSpec.from_value(tf.sparse.eye(2))
+        SparseTensorSpec(TensorShape([2, 2]), tf.float32)
+        """
+        if isinstance(value, SparseTensor):
+            return cls(value.shape, value.dtype)
+        of_session = isinstance(value, tuple) and hasattr(value, "dense_shape")
+        if not of_session:
+            raise TypeError(f"Expected SparseTensor or SparseTensorValue. Received: {value} of type {type(value)}.")
+        return cls([int(n) for n in value.dense_shape], value.values.dtype)
+
     def _serialize(self) -> tuple[Any, ...]:
         return self._shape, self._dtype
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,25 @@ class TypeSpec:
         return self._from_components(components)
 
     _from_compatible_tensor_list = _from_tensor_list
+
+    def flatten(self) -> list[TypeSpec]:
+        """The specs of the tensors that a value consists of.
+
+        >>> tf.SparseTensorSpec([2]).flatten()[1]
+        TensorSpec(shape=(None,), dtype=tf.float32, name=None)
+        """
+        return nest.flatten(self, expand_composites=True)
+
+    def to_tensors(self, value: Any) -> list[Any]:
+        """The tensors that a value consists of, in the order of `flatten`."""
+        if not self.is_compatible_with(value):
+            raise TypeError(f"Can not cast {value!r} to {self!r}")
+        return nest.flatten(value, expand_composites=True)
+
+    def from_tensors(self, tensors: Iterator[Any]) -> Any:
+        """The value that consists of the next tensors, in the order of `flatten`."""
+        found = [next(tensors) for _ in self.flatten()]
+        return nest.pack_sequence_as(self, found, expand_composites=True)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or each value of another spec, may stand where this spec is asked for.

@@ -485,6 +485,19 @@ class RaggedTensorSpec(ShapedSpec):
         self._ragged_rank = int(ragged_rank)
         self._flat_values_spec = flat_values_spec
 
+    @classmethod
+    def from_value(cls, value: Any) -> RaggedTensorSpec:
+        """The spec of a ragged tensor, or of one that a session gave.
+
+        >>> tf.RaggedTensorSpec.from_value(tf.ragged.constant([[1], [2, 3]]))
+        RaggedTensorSpec(TensorShape([2, None]), tf.int32, 1, tf.int64)
+        """
+        if isinstance(value, RaggedTensor):
+            return value._type_spec
+        if not hasattr(value, "flat_values"):
+            raise TypeError(f"Expected RaggedTensor or RaggedTensorValue. Received: {value} of type {type(value)}.")
+        return cls(value.shape, value.flat_values.dtype, value.ragged_rank, value.row_splits.dtype)
+
     flat_values_spec = property(
         lambda self: self._flat_values_spec, doc="The spec of the flat values, if one was given."
     )

@@ -65,3 +65,10 @@ def test_scalars_beside_padded_vectors():
 def test_keep_input_is_one_bool_for_an_element(keep, message):
     with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
         v1.train.maybe_batch([tf.constant(1.0)], tf.constant(keep), 2)
+
+
+@pytest.mark.parametrize("function", [v1.train.batch_join, v1.train.shuffle_batch_join])
+def test_dictionaries_of_elements_have_the_same_keys(function):
+    more = {"capacity": 4, "min_after_dequeue": 1} if function is v1.train.shuffle_batch_join else {}
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"must have the same keys.*'b'.*'c'"):
+        function([{"a": 1, "b": 2}, {"a": 1, "c": 2}], batch_size=2, **more)

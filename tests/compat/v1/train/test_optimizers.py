@@ -214,3 +214,11 @@ def test_a_loss_of_integers():
         tf.Variable(1.0)
         with pytest.raises(ValueError, match=r"Invalid type tf.int32 for Const:0, expected: \[tf.float32"):
             tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(1))
+
+
+def test_tensors_are_not_updated():
+    optimizer, x = tf.train.GradientDescentOptimizer(3.0), tapeflow.constant(1.0)
+    pairs = optimizer.compute_gradients(lambda: x * x, [x])
+    assert pairs[0][0].numpy() == 2.0
+    with pytest.raises(NotImplementedError, match="Trying to update a Tensor"):
+        optimizer.apply_gradients(pairs)

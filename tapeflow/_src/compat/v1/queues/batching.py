@@ -29,6 +29,11 @@ class _Elements:
 
     def _listed(self, tensors: Any) -> list[Any]:
         if self._keys is not None:
+            if not isinstance(tensors, dict) or sorted(tensors) != self._keys:
+                raise ValueError(
+                    f"{self._function}: all dictionaries in tensors_list must have the same keys; got {self._keys} and "
+                    f"{sorted(tensors) if isinstance(tensors, dict) else tensors!r}"
+                )
             tensors = [tensors[key] for key in self._keys]
         values = [tensors] if self._bare else list(tensors)
         if not values:

@@ -137,6 +137,9 @@ class Optimizer:
                 )
             if replica.num_replicas_in_sync > 1:
                 return replica.merge_call(self._distributed_apply, args=(wanted, global_step, name))
+        for _, variable in wanted:
+            if isinstance(variable, _core.Tensor):
+                raise NotImplementedError(f"Trying to update a Tensor {variable!r}; variables can be updated")
         return self._apply_pairs(wanted, global_step, name, [nullcontext()])
 
     def _distributed_apply(
