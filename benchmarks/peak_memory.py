@@ -2,20 +2,23 @@
 
 python benchmarks/peak_memory.py [steps]      the workloads of the step times
 python benchmarks/peak_memory.py --recompute  deep models, with and without recomputing: the table of docs/memory.md
+python benchmarks/peak_memory.py --budget     the same models in tf.function(memory_budget=): the second table there
 python benchmarks/peak_memory.py --workloads [NAME ...]  the training steps of benchmarks/workloads, beyond the import
 """
 
 import importlib
 import json
 import sys
+import time
 from pathlib import Path
 
 import checkpoint_models
-from compare import LABELS, build_step, frameworks, print_table, run
+from compare import LABELS, best_seconds, build_step, frameworks, print_table, run
 
 sys.path.append(str(Path(__file__).resolve().parent / "workloads"))
 
 WORK = ["mlp_mnist", "cnn"]
+BUDGETS = {"mlp": [64, 48], "cnn": [64, 57]}  # MiB
 
 
 def resident(field: str) -> float:
@@ -70,6 +73,30 @@ def compare_workloads(names: list, steps: int = 4):
     print_table(f"Peak memory of {steps} steps, beyond the import and the data.", headers, rows)
 
 
+def train_within(model: str, megabytes: int) -> dict:
+    """The peak beyond the import and the processor time of a compiled step; 0: without a budget."""
+    import tapeflow as tf
+
+    before = resident("VmRSS")
+    step = tf.function(
+        checkpoint_models.build("tapeflow", tf, model, False), memory_budget=megabytes << 20 if megabytes else None
+    )
+    for _ in range(3):
+        step()
+    peak = resident("VmHWM") - before
+    return {"peak": peak, "seconds": best_seconds(step, 2.0, clock=time.process_time)}
+
+
+def compare_budgets():
+    rows = []
+    for model, budgets in BUDGETS.items():
+        found = {budget: run("tapeflow", __file__, "--within", model, budget) for budget in (0, *budgets)}
+        for budget, result in found.items():
+            relative = result["seconds"] / found[0]["seconds"]
+            rows.append([model, f"{budget} MiB" if budget else "-", f"{result['peak']:,.0f} MB", f"{relative:.2f}"])
+    print_table("Compiled steps within a memory budget.", ["model", "budget", "peak beyond import", "time"], rows)
+
+
 def main():
     steps = sys.argv[1] if sys.argv[1:] else "200"
     for work in WORK:
@@ -99,6 +126,10 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
         recompute = bool(int(sys.argv[5])) if sys.argv[5:] else None
         print(json.dumps(train(sys.argv[2], sys.argv[3], int(sys.argv[4]), recompute)))
+    elif sys.argv[1:2] == ["--within"]:
+        print(json.dumps(train_within(sys.argv[2], int(sys.argv[3]))))
+    elif sys.argv[1:2] == ["--budget"]:
+        compare_budgets()
     elif sys.argv[1:2] == ["--workload"]:
         print(json.dumps(train_workload(sys.argv[2], sys.argv[3], int(sys.argv[4]))))
     elif sys.argv[1:2] == ["--workloads"]:

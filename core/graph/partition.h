@@ -17,6 +17,10 @@ class Split {
   bool fits(std::span<const Tensor> inputs) const;
   bool running() const { return runs_ > 0; }
   void run(std::span<const Tensor> inputs, Tensors& outputs);
+  template <class Visit> void each_graph(Visit visit) const {
+    for (const auto* part : {&head_, &rest_})
+      if (*part) visit((*part)->graph);
+  }
 
  private:
   struct Part {

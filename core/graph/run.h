@@ -8,6 +8,11 @@ Tensors run_graph(const Graph&, std::span<const Tensor> inputs);
 void run_graph(const Graph&, std::span<const Tensor> inputs,
                Tensors& outputs);  // into a list whose memory is used again
 
+// The bytes that a plan of the graph may use for intermediate results; what was computed may be computed again for it.
+inline constexpr size_t kUnlimited = size_t(-1);
+void set_memory_budget(const Graph&, size_t bytes);
+size_t memory_budget_of(const Graph&);
+
 // Runs a graph on its own results, until its last output, a bool, is false, or `limit` times (negative: no limit).
 // Output k becomes input feedback[k], or none if that is negative; `after` sees the outputs of each iteration. Gives
 // the last outputs but for the condition. False, and nothing done, if no plan of the graph can do so.

@@ -1,6 +1,7 @@
 // Questions that several passes ask of the IR.
 #include "plan/ir.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "plan/borrowed_memory.h"
@@ -30,6 +31,13 @@ std::vector<int> PlanIR::count_uses() const {
   for (ValueId v : graph->outputs) ++uses[root(v)];
   for (const VariableValue& store : stores) ++uses[root(store.value)];
   return uses;
+}
+
+int PlanIR::runs_after(int i) const {
+  const auto found = not_before.find(i);
+  if (found == not_before.end()) return kNone;
+  const auto next = std::ranges::upper_bound(nodes, found->second);  // the node itself may be gone
+  return next == nodes.begin() ? kNone : *std::prev(next);
 }
 
 void PlanIR::remove_dead_nodes() {

@@ -71,6 +71,7 @@ struct PlanIR {
 
   const Graph& source;
   std::span<const Tensor> inputs;
+  int rematerialisation = 0;  // what saving memory may cost: 0 is nothing, 1 parallel regions, more is work done twice
 
   std::shared_ptr<Graph> graph;           // specialise
   bool traced = false;                    // specialise: all of it could be traced
@@ -81,6 +82,8 @@ struct PlanIR {
   std::vector<VariableValue> variables;  // cse_and_views: that are read, with the value they have at the beginning
   std::vector<VariableValue> stores;     // cse_and_views: that are assigned, with the value they have at the end
   std::vector<VariableValue> between;    // cse_and_views: values that variables have between two assignments
+
+  std::map<int, int> not_before;  // rematerialise: nodes, and after which other node they run
 
   std::vector<ElementLoops> loops;       // elementwise_fusion, by node; none if it is not elementwise
   std::vector<Step> steps;               // elementwise_fusion
@@ -108,6 +111,8 @@ struct PlanIR {
   bool covers_root(ValueId v) const { return values[v].offset == 0 && elements(v) == elements(root(v)); }
   bool uniform(ValueId v);  // a constant whose elements are all equal
   int lane_of(ValueId computed) const { return steps[size_t(values[computed].step)].lane; }
+
+  int runs_after(int i) const;  // the node that must have run before, though this one does not read it, or kNone
 
   std::vector<int> count_uses() const;  // by value: by nodes, as an output or for a variable
   void remove_dead_nodes();

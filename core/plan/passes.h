@@ -9,6 +9,7 @@ namespace tapeflow::plan {
 void specialise(PlanIR&);
 void scalar_replacement(PlanIR&);
 void cse_and_views(PlanIR&);
+void rematerialise(PlanIR&);
 void chain_fusion(PlanIR&);
 void elementwise_fusion(PlanIR&);
 void recompute(PlanIR&);
@@ -17,5 +18,7 @@ void loop_fusion(PlanIR&);
 void schedule(PlanIR&);
 void memory(PlanIR&);
 void emit(PlanIR&);
+
+extern const int most_rematerialisation;
 
 }  // namespace tapeflow::plan

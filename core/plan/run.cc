@@ -23,6 +23,7 @@ struct Plans {
   int64_t runs = 0;
   bool none = false;  // this graph cannot be planned
   int made = 0;
+  size_t memory_budget = kUnlimited;
   std::vector<size_t> seen;  // hashes of shapes without a plan, the latest last
 };
 
@@ -38,17 +39,19 @@ bool has_room(const Plans& plans) {
   return plans.list.size() < kMostPlans && bytes <= kLittleMemory;
 }
 
-// Whether another plan may be made. If plans in use gave way to each other, planning would cost more than it saves.
+// Whether another plan may be made. If plans in use gave way to each other, planning would cost more than it saves,
+// but only plans keep to a memory budget.
 bool make_room(Plans& plans) {
   if (has_room(plans)) return true;
   const auto idle = std::ranges::min_element(plans.list, {}, &Prepared::last_run);
-  if (plans.runs - idle->last_run < kIdle || running(*idle)) return false;
+  const bool in_use = plans.runs - idle->last_run < kIdle && plans.memory_budget == kUnlimited;
+  if (in_use || running(*idle)) return false;
   plans.list.erase(idle);
   return true;
 }
 
 bool worth_preparing(Plans& plans, std::span<const Tensor> inputs) {
-  if (plans.made < int(kFirstPlans)) return true;
+  if (plans.made < int(kFirstPlans) || plans.memory_budget != kUnlimited) return true;
   size_t hash = 0;
   for (const Tensor& t : inputs)
     for (int64_t d : t.shape()) hash = hash * 1000003 + size_t(d);
@@ -70,9 +73,13 @@ class InKernel {
   bool &flag_, before_;
 };
 
-const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs) {
+Plans& plans_of(const Graph& graph) {
   if (!graph.plans) graph.plans = std::make_shared<Plans>();
-  auto& plans = *static_cast<Plans*>(graph.plans.get());
+  return *static_cast<Plans*>(graph.plans.get());
+}
+
+const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs) {
+  Plans& plans = plans_of(graph);
   if (plans.none) return nullptr;
   ++plans.runs;
   for (Prepared& p : plans.list)  // one that another thread runs serves no second one
@@ -100,6 +107,9 @@ const Prepared* prepared_for(const Graph& graph, std::span<const Tensor> inputs)
 }
 
 }  // namespace
+
+void set_memory_budget(const Graph& graph, size_t bytes) { plans_of(graph).memory_budget = bytes; }
+size_t memory_budget_of(const Graph& graph) { return plans_of(graph).memory_budget; }
 
 std::vector<RegionNodes> parallel_regions_of(const Graph& graph) {
   Tensors inputs;

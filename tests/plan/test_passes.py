@@ -10,8 +10,8 @@ import pytest
 import tapeflow as tf
 
 PASSES = [
-    "specialise", "scalar-replacement", "cse-and-views", "chain-fusion", "elementwise-fusion", "recompute",
-    "epilogue-fusion", "loop-fusion", "schedule", "memory", "emit",
+    "specialise", "scalar-replacement", "cse-and-views", "rematerialise", "chain-fusion", "elementwise-fusion",
+    "recompute", "epilogue-fusion", "loop-fusion", "schedule", "memory", "emit",
 ]  # fmt: skip
 
 

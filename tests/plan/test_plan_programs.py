@@ -57,10 +57,10 @@ def update(variable, a, b, number):
     return variable.read_value()
 
 
-def results(seed, compiled):
+def results(seed, made_of, large=False):
     """What two calls of a program give, and the variables after each."""
     rng = np.random.default_rng(seed)
-    shape = (40, 70) if seed % 9 == 0 else tuple(int(n) for n in rng.integers(2, 7, 2))
+    shape = (40, 70) if large or seed % 9 == 0 else tuple(int(n) for n in rng.integers(2, 7, 2))
     variables = [tf.Variable(rng.standard_normal(shape).astype("float32")) for _ in range(2)]
     x = tf.constant(rng.standard_normal(shape).astype("float32"))
     steps = [rng.integers(0, [len(OPERATIONS) + 2, 3 + i, 3 + i, 100]) for i in range(rng.integers(3, 14))]
@@ -81,11 +81,23 @@ def results(seed, compiled):
         gradients = tape.gradient(loss, [*variables, x], unconnected_gradients="zero")
         return [y, *(tf.convert_to_tensor(g) for g in gradients)]
 
-    run = tf.function(program) if compiled else program
+    run = made_of(program)
     return [t.numpy() for _ in range(2) for t in [*run(), *(v.read_value() for v in variables)]]
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_compiled_as_eagerly(seed):
-    for eager, compiled in zip(results(seed, False), results(seed, True), strict=True):
+    for eager, compiled in zip(results(seed, lambda program: program), results(seed, tf.function), strict=True):
         np.testing.assert_allclose(compiled, eager, rtol=1e-3, atol=1e-3 * (1 + np.abs(eager).max()))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_within_a_budget_as_without(seed):
+    expected = results(seed, tf.function, large=True)
+    for kilobytes in (400, 200, 150, 100, 80, 60, 40):
+        try:
+            found = results(seed, tf.function(memory_budget=kilobytes << 10), large=True)
+        except tf.errors.ResourceExhaustedError:
+            return
+        for without, within in zip(expected, found, strict=True):
+            np.testing.assert_allclose(within, without, rtol=1e-5, atol=1e-5 * (1 + np.abs(without).max()))

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kSmallFusion = 1024;
 constexpr size_t kMostFusedNodes = 96;
 
-// Nodes whose operands are computed by steps so far.
+// Nodes whose operands are computed by steps so far, and that need not wait for others.
 class ReadyNodes {
  public:
   explicit ReadyNodes(const PlanIR& ir)
@@ -35,6 +35,7 @@ class ReadyNodes {
       std::set<int> producers;
       for (ValueId v : ir.node(i).inputs)
         if (ir.computed(ir.root(v))) producers.insert(ir.root_info(v).node);
+      if (const int before = ir.runs_after(i); before != kNone) producers.insert(before);
       waiting_[size_t(i)] = int(producers.size());
       for (int p : producers) readers_[size_t(p)].push_back(i);
       if (producers.empty()) ready_.insert(i);

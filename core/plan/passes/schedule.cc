@@ -85,6 +85,7 @@ void number_lanes(PlanIR& ir, const ParallelRegion& region) {
 }  // namespace
 
 void schedule(PlanIR& ir) {
+  if (ir.rematerialisation > 0) return;  // lanes share no memory
   std::vector<RegionStep> steps;
   for (const Step& step : ir.steps) steps.push_back(described(ir, step));
   const int threads = lane_limit();

@@ -188,6 +188,17 @@ int set_is_function(PyObject* self, PyObject* value, void*) {
   graph_of(self)->is_function = yes;
   return 0;
 }
+// None: no limit.
+PyObject* get_memory_budget(PyObject* self, void*) {
+  const size_t bytes = memory_budget_of(*graph_of(self));
+  return bytes == kUnlimited ? Py_NewRef(Py_None) : PyLong_FromSize_t(bytes);
+}
+int set_memory_budget_of(PyObject* self, PyObject* value, void*) {
+  const size_t bytes = !value || value == Py_None ? kUnlimited : PyLong_AsSize_t(value);
+  if (PyErr_Occurred()) return -1;
+  set_memory_budget(*graph_of(self), bytes);
+  return 0;
+}
 PyObject* get_scope(PyObject* self, void*) { return PyUnicode_FromString(graph_of(self)->scope.c_str()); }
 int set_scope(PyObject* self, PyObject* value, void*) {
   const char* text = value ? PyUnicode_AsUTF8(value) : nullptr;
@@ -566,6 +577,7 @@ PyGetSetDef graph_properties[] = {
     {"outer", get_outer, nullptr, nullptr, nullptr},
     {"graph_mode", get_graph_mode, nullptr, nullptr, nullptr},
     {"is_function", get_is_function, set_is_function, nullptr, nullptr},
+    {"memory_budget", get_memory_budget, set_memory_budget_of, nullptr, nullptr},
     {"scope", get_scope, set_scope, nullptr, nullptr},
     {"control_scope", get_control_scope, set_control_scope, nullptr, nullptr},
     {"frozen", get_frozen, set_frozen, nullptr, nullptr},

@@ -86,9 +86,10 @@ class Function(_core.FunctionBase):
         features: frozenset[str] = frozenset(),
         attributes: dict[str, Any] | None = None,
         autograph_options: Any = None,
+        memory_budget: int | None = None,
     ) -> None:
         self.python_function = self._python_function = self.__wrapped__ = python_function
-        self._attributes = attributes or {}
+        self._attributes, self._memory_budget = attributes or {}, memory_budget
         self._autograph, self._jit_compile, self._reduce_retracing = autograph, jit_compile, reduce_retracing
         self._features, self._experimental_autograph_options = features, autograph_options
         self._signature = Signature(python_function, input_signature)
@@ -280,6 +281,7 @@ class Function(_core.FunctionBase):
     ) -> ConcreteFunction:
         graph = FuncGraph(outer)
         graph.is_function = True
+        graph.memory_budget = self._memory_budget
         graph.keeps_constants = keeps_constants
         if keeps_constants:
             _core.keep_constants(graph)
@@ -442,6 +444,7 @@ class Function(_core.FunctionBase):
         return (
             self.python_function, self._name, self.input_signature, self._autograph, self._jit_compile,
             self._reduce_retracing, self._features, self._attributes, self._experimental_autograph_options,
+            self._memory_budget,
         )  # fmt: skip
 
 
@@ -523,6 +526,14 @@ class _Options(TypedDict, total=False):
     experimental_relax_shapes: bool | None
     experimental_compile: bool | None
     experimental_follow_type_hints: bool | None
+    memory_budget: int | None
+
+
+def _check_budget(memory_budget: Any) -> None:
+    if memory_budget is None:
+        return
+    if isinstance(memory_budget, bool) or not hasattr(memory_budget, "__index__") or memory_budget < 1:
+        raise ValueError(f"tf.function: memory_budget must be a positive number of bytes; got {memory_budget!r}")
 
 
 @overload
@@ -554,6 +565,7 @@ def function(
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
+    memory_budget: int | None = None,
 ) -> Any:
     """Makes a graph of a function: traced once for each kind of arguments, run without Python from then on.
 
@@ -569,9 +581,15 @@ def function(
         experimental_relax_shapes: Deprecated: `reduce_retracing`.
         experimental_compile: Deprecated: `jit_compile`.
         experimental_follow_type_hints: Deprecated.
+        memory_budget: Not in TensorFlow: the bytes that a call may use for intermediate results, beside arguments,
+            variables and results. What the backward pass needs is computed a second time where this saves memory. A
+            call of the function inside another one counts for the budget of that one.
 
     Returns:
         A function that is called like the one given.
+
+    Raises:
+        tf.errors.ResourceExhaustedError: By a call, if it needs more than `memory_budget` all the same.
 
     Gradient:
         Through the traced graph, to any order.
@@ -582,6 +600,8 @@ def function(
     >>> square(tf.constant(3.))
     <tf.Tensor: shape=(), dtype=float32, numpy=9.0>
     """
+
+    _check_budget(memory_budget)
 
     def decorate(python_function: Callable[..., Any]) -> Any:
         if not callable(python_function):
@@ -595,6 +615,7 @@ def function(
             features=feature_names(experimental_autograph_options),
             autograph_options=experimental_autograph_options,
             attributes=dict(experimental_attributes or {}),
+            memory_budget=memory_budget,
         )
 
     return decorate if func is None else decorate(func)
