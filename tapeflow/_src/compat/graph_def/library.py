@@ -71,6 +71,8 @@ class FunctionLibrary:
             if self.depth > 200:
                 raise ValueError(f"{self._place(name)} calls itself, or functions are nested too deeply")
             return called.results(dict(zip(called.inputs, values)), resources)
+        except RecursionError:  # a level may take many calls of Python
+            raise ValueError(f"{self._place(name)} calls itself, or functions are nested too deeply") from None
         finally:
             self.depth -= 1
 

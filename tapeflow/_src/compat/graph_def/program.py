@@ -140,11 +140,11 @@ def _raw_handler(step: Step) -> Handler:
     fixed = _fixed_arguments(step, op_def, accepted)
     arguments = op_def.inputs
     sizes = [argument.size(step.attributes) for argument in arguments]
-    if not any(argument.is_list for argument in arguments):
-        names = [argument.python_name for argument in arguments]
-        return lambda step, values, context: operation(**fixed, **dict(zip(names, values)))
+    wanted = sum(sizes)
 
     def run(step: Step, values: list[Any], context: Context) -> Any:
+        if len(values) != wanted:
+            raise ValueError(f"the operation takes {wanted} inputs by its attributes; got {len(values)}")
         rest = iter(values)
         given = {
             argument.python_name: [next(rest) for _ in range(size)] if argument.is_list else next(rest)

@@ -166,3 +166,52 @@ def test_constants_are_constants():
     assert made.type == "Const" and not list(made.inputs) and made.outputs[0].name == "c:0"
     assert [x.name for x in copy.get_operation_by_name("y").inputs] == ["x:0", "c:0"]
     assert [n.op for n in copy.as_graph_def().node] == [n.op for n in graph.as_graph_def().node]
+
+
+@pytest.mark.parametrize("shape", [None, [None, 2]])
+def test_variables_of_unknown_shapes(shape):
+    with tf.Graph().as_default() as graph:
+        first = tf.zeros([1, 2])
+        v1.Variable(first, False, validate_shape=False, use_resource=True, shape=tf.TensorShape(shape), name="v")
+    message = graph.as_graph_def()
+    with tf.Graph().as_default(), v1.Session() as session:
+        (variable,) = tf.import_graph_def(message, return_elements=["v:0"], name="")
+        assert variable.shape.rank == (None if shape is None else 2)
+        session.run(variable.assign(tf.ones([3, 2])))
+        assert session.run(variable.read_value()).shape == (3, 2)
+
+
+class TestGraphsThatAreWrong:
+    @staticmethod
+    def graph(*nodes):
+        message = v1.GraphDef()
+        for op, name, inputs, attributes in nodes:
+            node = message.node.add(op=op, name=name, input=inputs)
+            for key, value in attributes.items():
+                setattr(node.attr[key], "i" if key == "N" else "type", value)
+        return message
+
+    def refused(self, message, text):
+        with tf.Graph().as_default(), pytest.raises(ValueError, match=text):
+            tf.import_graph_def(message)
+
+    def test_an_output_that_is_not_there(self):
+        x = ("Placeholder", "x", [], {"dtype": FLOAT})
+        message = self.graph(x, ("Neg", "y", ["x:3"], {"T": FLOAT}))
+        self.refused(message, "Node 'y': Connecting to invalid output 3 of source node x which has 1 outputs")
+
+    @pytest.mark.parametrize(("op", "inputs"), [("AddN", ["x"]), ("AddN", ["x"] * 4), ("Neg", []), ("Neg", ["x", "x"])])
+    def test_the_number_of_inputs(self, op, inputs):
+        attributes = {"T": FLOAT, **({"N": 3} if op == "AddN" else {})}
+        message = self.graph(("Placeholder", "x", [], {"dtype": FLOAT}), (op, "y", inputs, attributes))
+        self.refused(message, f"takes {attributes.get('N', 1)} inputs by its attributes; got {len(inputs)}")
+
+    def test_a_function_that_calls_itself(self):
+        message = self.graph(("Placeholder", "x", [], {"dtype": FLOAT}), ("f", "y", ["x"], {}))
+        function = message.library.function.add()
+        function.signature.name = "f"
+        function.signature.input_arg.add(name="a", type=FLOAT)
+        function.signature.output_arg.add(name="b", type=FLOAT)
+        function.node_def.add(op="f", name="inner", input=["a"])
+        function.ret["b"] = "inner:b:0"
+        self.refused(message, "calls itself, or functions are nested too deeply")

@@ -79,11 +79,17 @@ class _Import:
             _split(x) in self._replacement or _split(x.lstrip("^"))[0] in self.operation_by_name for x in node.input
         )
 
-    def _tensor(self, name: str) -> Any:
+    def _tensor(self, name: str, node: Any) -> Any:
         key = _split(name)
         if key in self._replacement:
             return self._replacement[key]
-        return self.outputs_by_name[key[0]][key[1]]
+        outputs = self.outputs_by_name[key[0]]
+        if key[1] >= len(outputs):
+            raise ValueError(
+                f"Node '{node.name}': Connecting to invalid output {key[1]} of source node {key[0]} which has "
+                f"{len(outputs)} outputs."
+            )
+        return outputs[key[1]]
 
     def _add(self, node: Any) -> None:
         graph = self._graph
@@ -91,7 +97,7 @@ class _Import:
             variable = self._variable(node)
             self.operation_by_name[node.name], self.outputs_by_name[node.name] = variable.op, [variable]
             return
-        inputs = [self._tensor(x) for x in node.input if not x.startswith("^")]
+        inputs = [self._tensor(x, node) for x in node.input if not x.startswith("^")]
         waited = [self.operation_by_name[x[1:]] for x in node.input if x.startswith("^")]
         controls = [operation._number for operation in waited if isinstance(operation, Operation)]
         full = _core.Graph.unique_name(graph, self._prefix + node.name)
@@ -145,10 +151,12 @@ class _Import:
 
     def _variable(self, node: Any) -> Any:
         """A variable of the graph; it has no value until one is restored or assigned."""
-        dtype, shape = as_dtype(node.attr["dtype"].type).base_dtype, python_value(node.attr["shape"])
-        first = find_public("zeros")([1 if n is None else n for n in shape.as_list()], dtype)
-        name = f"{self._prefix}{node.name}"
-        made = find_public("compat.v1.Variable")(first, False, [], name=name, use_resource=True)
+        dtype, shape = as_dtype(node.attr["dtype"].type).base_dtype, TensorShape(python_value(node.attr["shape"]))
+        first = find_public("zeros")([1 if n is None else n for n in shape.as_list()] if shape.rank else [], dtype)
+        common = {"name": f"{self._prefix}{node.name}", "use_resource": True}
+        if not shape.is_fully_defined():
+            common |= {"validate_shape": False, "shape": shape}
+        made = find_public("compat.v1.Variable")(first, False, [], **common)
         self._resources[node.name] = made
         return made
 
