@@ -13,6 +13,8 @@ from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import axis_in_rank, boolean, document, dtype_or, promoted, tensor_of
 from tapeflow._src.numpy.reductions import as_number_or_float, sum_of
 from tapeflow._src.numpy.shaping import moveaxis
+from tapeflow._src.ops.arrays import shaping
+from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import complex64, float32, float64, int32, int64
 
@@ -57,8 +59,15 @@ def array_equal(a1: Any, a2: Any) -> Tensor:
     <tf.Tensor: shape=(), dtype=bool, numpy=True>
     """
     x, y = promoted(a1, a2)
-    same = x.shape.as_list() == y.shape.as_list()
-    return primitives.All(primitives.Equal(x, y), None, False) if same else convert_to_tensor(False)
+    dims = zip(x.shape.as_list(), y.shape.as_list())
+    if x.shape.rank != y.shape.rank or any(m != n for m, n in dims if None not in (m, n)):
+        return convert_to_tensor(False)
+    if x.shape.is_fully_defined() and y.shape.is_fully_defined():
+        return primitives.All(primitives.Equal(x, y), None, False)
+    same = primitives.All(primitives.Equal(primitives.Shape(x), primitives.Shape(y)), None, False)
+    # Arrays of different shapes are compared as if they had no elements.
+    x, y = (primitives.Reshape(v, [-1])[: primitives.SelectV2(same, shaping.size(v), 0)] for v in (x, y))
+    return primitives.LogicalAnd(same, primitives.All(primitives.Equal(x, y), None, False))
 
 
 @public("experimental.numpy.average")
@@ -71,16 +80,17 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         x = as_number_or_float(tensor_of(a))
         mean = primitives.Mean(x, axis, False)
-        count = x.shape.num_elements() / max(1, mean.shape.num_elements() or 0)
-        total = primitives.BroadcastTo(cast(count, x.dtype), mean.shape.as_list())
-        return (mean, total) if returned else mean
+        if not returned:
+            return mean
+        count = cast(shaping.size(x), x.dtype) / cast(primitives.Maximum(shaping.size(mean), 1), x.dtype)
+        return mean, primitives.BroadcastTo(count, dynamic_dims(mean))
     x, w = promoted(a, weights, floats=True)
     if w.shape.rank != x.shape.rank:
         if axis is None or w.shape.rank != 1:
             raise ValueError("average: the weights must have the shape of `a`, or be a vector for one axis.")
         place = axis_in_rank(axis, x.shape.rank, "average")
         w = primitives.Reshape(w, [-1 if i == place else 1 for i in range(x.shape.rank)])
-    w = primitives.BroadcastTo(w, x.shape.as_list())
+    w = primitives.BroadcastTo(w, dynamic_dims(x))
     total = primitives.Sum(w, axis, False)
     mean = primitives.Sum(x * w, axis, False) / total
     return (mean, total) if returned else mean
@@ -96,7 +106,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     if n < 0:
         raise ValueError(f"diff: n must not be negative; got {n}")
     x = moveaxis(a, axis, -1)
-    for _ in range(min(n, x.shape[-1])):
+    for _ in range(n if x.shape[-1] is None else min(n, x.shape[-1])):
         ends = x[..., 1:], x[..., :-1]
         x = primitives.NotEqual(*ends) if x.dtype == boolean else ends[0] - ends[1]
     return moveaxis(x, -1, axis)

@@ -185,7 +185,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     x, places = tensor_of(a), tensor_of(indices)
     if axis is None:
         x, axis = primitives.Reshape(x, [-1]), 0
-    length = cast(x.shape[axis], places.dtype)
+    length = cast(constants.dynamic_dims(x)[axis], places.dtype)
     if mode == "wrap":
         places = primitives.FloorMod(places, length)
     elif mode == "clip":

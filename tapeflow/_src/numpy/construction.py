@@ -48,7 +48,7 @@ def full_like(
     if order != "K" or not subok or shape is not None:
         raise ValueError("full_like: only order='K', subok=True and shape=None exist.")
     x = tensor_of(a)
-    return broadcast_to(array(fill_value, dtype_or(dtype, x.dtype)), x.shape.as_list())
+    return broadcast_to(array(fill_value, dtype_or(dtype, x.dtype)), constants.dynamic_dims(x))
 
 
 @public("experimental.numpy.tri")
@@ -87,14 +87,19 @@ def identity(n: int, dtype: Any = float) -> Any:
     return eye(n, dtype=dtype)
 
 
+def _numbers_of_diagonals(rows: Any, columns: Any) -> Tensor:
+    """For each place of a matrix which diagonal it is on: 0 is the main one."""
+    return constants.range(columns) - primitives.ExpandDims(constants.range(rows), 1)
+
+
 def _triangle(name: str, lower: bool, sentence: str, example: str) -> None:
     def function(m: Any, k: int = 0) -> Tensor:
         x = tensor_of(m)
         if x.shape.rank < 2:
             raise ValueError(f"{name}: the argument must have at least 2 dimensions; got shape {x.shape}")
-        rows, columns = x.shape[-2:]
-        kept = np.tri(rows, columns, k if lower else k - 1, dtype=bool)
-        return primitives.SelectV2(kept if lower else ~kept, x, cast(0, x.dtype))
+        number = _numbers_of_diagonals(*constants.dynamic_dims(x)[-2:])
+        kept = primitives.LessEqual(number, k) if lower else primitives.GreaterEqual(number, k)
+        return primitives.SelectV2(kept, x, cast(0, x.dtype))
 
     document(function, sentence, example)
     public(f"experimental.numpy.{name}")(function)
@@ -118,9 +123,10 @@ def diag(v: Any, k: int = 0) -> Any:
         return diagonal(x, k)
     if x.shape.rank != 1:
         raise ValueError(f"diag: the argument must have 1 or 2 dimensions; got shape {x.shape}")
-    size = x.shape[0] + abs(k)
     column = padding.pad(x, [[max(k, 0), max(-k, 0)]])
-    return primitives.SelectV2(np.eye(size, k=k, dtype=bool), primitives.Reshape(column, [1, size]), cast(0, x.dtype))
+    (size,) = constants.dynamic_dims(column)
+    on_diagonal = primitives.Equal(_numbers_of_diagonals(size, size), k)
+    return primitives.SelectV2(on_diagonal, primitives.Reshape(column, [1, size]), cast(0, x.dtype))
 
 
 @public("experimental.numpy.diagflat")
@@ -147,11 +153,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     if first == second:
         raise ValueError("diagonal: axis1 and axis2 must differ.")
     x = moveaxis(x, (first, second), (-2, -1))
-    rows, columns = x.shape[-2:]
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    places = (np.arange(count) - min(offset, 0)) * columns + np.arange(count) + max(offset, 0)
-    flat = primitives.Reshape(x, [*x.shape.as_list()[:-2], rows * columns])
-    return indexing.gather(flat, places.astype(np.int32), axis=-1)
+    *outer, rows, columns = constants.dynamic_dims(x)
+    lengths = primitives.Pack([rows + min(offset, 0), columns - max(offset, 0), columns], 0)
+    number = constants.range(primitives.Maximum(primitives.Min(lengths[:2], 0), 0))
+    places = (number - min(offset, 0)) * lengths[2] + number + max(offset, 0)
+    flat = primitives.Reshape(x, [*outer, rows * columns])
+    return indexing.gather(flat, places, axis=-1)
 
 
 @public("experimental.numpy.trace")

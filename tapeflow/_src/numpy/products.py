@@ -11,6 +11,7 @@ from tapeflow._src.numpy.arrays import stack
 from tapeflow._src.numpy.promotion import promoted
 from tapeflow._src.numpy.shaping import broadcast_arrays, moveaxis
 from tapeflow._src.ops.arrays import padding
+from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.linalg import einsum, products
 
 # ---- sums of products
@@ -86,8 +87,8 @@ def kron(a: Any, b: Any) -> Tensor:
     """
     x, y = promoted(a, b)
     rank = max(x.shape.rank, y.shape.rank)
-    left = [1] * (rank - x.shape.rank) + x.shape.as_list()
-    right = [1] * (rank - y.shape.rank) + y.shape.as_list()
+    left = [1] * (rank - x.shape.rank) + dynamic_dims(x)
+    right = [1] * (rank - y.shape.rank) + dynamic_dims(y)
     interleaved = [d for n in left for d in (n, 1)], [d for n in right for d in (1, n)]
     left_part, right_part = primitives.Reshape(x, interleaved[0]), primitives.Reshape(y, interleaved[1])
     product = primitives.LogicalAnd(left_part, right_part) if x.dtype.is_bool else left_part * right_part

@@ -9,6 +9,7 @@ from tapeflow._src import primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, boolean, document, dtype_or, tensor_of
+from tapeflow._src.ops.arrays import shaping
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.ops.math import arithmetic as arithmetic
 from tapeflow._src.ops.math import reductions
@@ -104,10 +105,15 @@ def var(
     """
     x = as_number_or_float(tensor_of(a) if dtype is None else cast(tensor_of(a), dtype))
     variance = reductions.reduce_variance(x, axis, bool(keepdims))
-    count = x.shape.num_elements() / max(1, variance.shape.num_elements() or 0)
     if not ddof:
         return variance
-    return variance * (count / (count - ddof) if count > ddof else float("inf"))  # as NumPy: of too few, not a number
+    if x.shape.is_fully_defined():
+        n = x.shape.num_elements() / max(1, variance.shape.num_elements())
+        return variance * (n / (n - ddof) if n > ddof else float("inf"))  # as NumPy: of too few, not a number
+    kind = variance.dtype
+    count = cast(shaping.size(x), kind) / cast(primitives.Maximum(shaping.size(variance), 1), kind)
+    factor = primitives.SelectV2(count > ddof, count / (count - ddof), cast(float("inf"), kind))
+    return variance * factor
 
 
 @public("experimental.numpy.count_nonzero")

@@ -12,6 +12,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.numpy.promotion import as_bool, axis_in_rank, boolean, document, promoted, tensor_of
 from tapeflow._src.numpy.shaping import atleast_1d, moveaxis
 from tapeflow._src.ops.arrays import indexing, shaping, sorting, splitting
+from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast
 from tapeflow._src.types.dtypes import int64
 
@@ -60,10 +61,14 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Tensor:
         raise ValueError(f"take_along_axis: arr and indices must have one rank; got {rank} and {places.shape.rank}")
     axis = axis_in_rank(axis, rank, "take_along_axis")
     x, places = moveaxis(x, axis, -1), moveaxis(places, axis, -1)
-    places = primitives.SelectV2(places < 0, places + cast(x.shape[-1], places.dtype), places)
-    lead = list(np.broadcast_shapes(tuple(x.shape.as_list()[:-1]), tuple(places.shape.as_list()[:-1])))
-    x = primitives.BroadcastTo(x, [*lead, x.shape[-1]])
-    places = primitives.BroadcastTo(places, [*lead, places.shape[-1]])
+    places = primitives.SelectV2(places < 0, places + cast(dynamic_dims(x)[-1], places.dtype), places)
+    if x.shape.is_fully_defined() and places.shape.is_fully_defined():
+        lead: Any = np.broadcast_shapes(tuple(x.shape.as_list()[:-1]), tuple(places.shape.as_list()[:-1]))
+    else:
+        common = shaping.broadcast_dynamic_shape(primitives.Shape(x)[:-1], primitives.Shape(places)[:-1])
+        lead = [common[i] for i in range(rank - 1)]
+    x = primitives.BroadcastTo(x, [*lead, dynamic_dims(x)[-1]])
+    places = primitives.BroadcastTo(places, [*lead, dynamic_dims(places)[-1]])
     return moveaxis(indexing.gather(x, places, axis=rank - 1, batch_dims=rank - 1), -1, axis)
 
 

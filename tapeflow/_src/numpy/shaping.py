@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,7 @@ from tapeflow._src.namespace import public
 from tapeflow._src.numpy.arrays import concatenate
 from tapeflow._src.numpy.promotion import axis_in_rank, document, tensor_of
 from tapeflow._src.ops.arrays import padding, shaping, splitting
-from tapeflow._src.ops.arrays.constants import dims_of
+from tapeflow._src.ops.arrays.constants import dims_of, dynamic_dims, is_open
 
 # ---- turning
 
@@ -120,7 +122,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     x = tensor_of(a)
     if axis is not None:
         return shaping.roll(x, shift, axis)
-    return primitives.Reshape(shaping.roll(primitives.Reshape(x, [-1]), shift, 0), x.shape.as_list())
+    return primitives.Reshape(shaping.roll(primitives.Reshape(x, [-1]), shift, 0), dynamic_dims(x))
 
 
 # ---- joining and splitting
@@ -207,9 +209,13 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     axis = axis_in_rank(axis, x.shape.rank, "split")
     size = x.shape[axis]
     if isinstance(indices_or_sections, int):
-        if indices_or_sections < 1 or size % indices_or_sections:
+        if indices_or_sections < 1 or (size is not None and size % indices_or_sections):
             raise ValueError(f"split: {size} elements do not divide into {indices_or_sections} equal parts")
         return splitting.split(x, indices_or_sections, axis)
+    if size is None:
+        bounds = [0, *(max(place, 0) for place in dims_of(indices_or_sections)), None]
+        outer = (slice(None),) * axis
+        return [x[(*outer, slice(first, last))] for first, last in itertools.pairwise(bounds)]
     places = np.clip([0, *dims_of(indices_or_sections), size], 0, size)
     return splitting.split(x, np.maximum(np.diff(places), 0).tolist(), axis)
 
@@ -241,7 +247,7 @@ def tile(a: Any, reps: Any) -> Tensor:
     """
     x, times = tensor_of(a), dims_of(reps)
     rank = max(x.shape.rank, len(times))
-    x = primitives.Reshape(x, [1] * (rank - x.shape.rank) + x.shape.as_list())
+    x = primitives.Reshape(x, [1] * (rank - x.shape.rank) + dynamic_dims(x))
     return primitives.Tile(x, [1] * (rank - len(times)) + [*times])
 
 
@@ -266,8 +272,16 @@ def broadcast_arrays(*args: Any, **kwargs: Any) -> list[Any]:
     if kwargs.pop("subok", False) or kwargs:
         raise ValueError("broadcast_arrays: subok=True does not exist.")
     parts = [tensor_of(a) for a in args]
-    shape = list(np.broadcast_shapes(*(tuple(part.shape.as_list()) for part in parts)))
+    shape = common_dims(parts)
     return [primitives.BroadcastTo(part, shape) for part in parts]
+
+
+def common_dims(parts: list[Any]) -> Any:
+    """The shape to which tensors broadcast: numbers, or a tensor where it is known only when the graph runs."""
+    if any(is_open(part) for part in parts):
+        shapes = [primitives.Shape(part) for part in parts]
+        return functools.reduce(shaping.broadcast_dynamic_shape, shapes)
+    return list(np.broadcast_shapes(*(tuple(part.shape.as_list()) for part in parts)))
 
 
 @public("experimental.numpy.pad")

@@ -5,6 +5,7 @@ import pytest
 
 import tapeflow as tf
 
+numpy = tf.experimental.numpy
 RANDOM = np.random.default_rng(8)
 SIGNALS = RANDOM.normal(size=(2, 40)).astype(np.float32)
 IMAGES = RANDOM.uniform(size=(2, 9, 8, 3)).astype(np.float32)
@@ -22,7 +23,30 @@ def complex_of(x):
     return tf.complex(x, tf.sin(x))
 
 
+def arrays(x):
+    """Functions of `tf.experimental.numpy` that ask for the sizes of a matrix."""
+    weights = tf.nn.softmax(x)
+    order = tf.argsort(x)
+    return [
+        *(numpy.tile(x, [2, 1]), numpy.take(x, [0, 9], axis=1), numpy.roll(x, 1), numpy.diff(x, 2)),
+        *(numpy.tril(x, -1), numpy.triu(x, 1), numpy.diagonal(x, 1), numpy.diagonal(x, -2), numpy.trace(x)),
+        *(numpy.diag(x[0], -1), numpy.kron(x, x[:1]), *numpy.split(x, [1, 3], 1), *numpy.split(x, 2)),
+        *(numpy.take_along_axis(x, order, 1), numpy.broadcast_arrays(x, x[:1])[1], numpy.full_like(x, x[0, 0])),
+        *(numpy.var(x, 0, ddof=1), *numpy.average(x, 0, returned=True), numpy.average(x, 0, weights)),
+    ]
+
+
+def labels(x):
+    """Runs of labels, and the different ones of each row."""
+    numbers = tf.cast(x * 2, tf.int32)
+    return [*tf.nn.collapse_repeated(numbers, tf.shape(x)[1] - [0, 1, 2, 3]), *tf.nn.ctc_unique_labels(numbers)]
+
+
 DIFFERENTIABLE = {
+    "arrays": (arrays, LOGITS),
+    "frames added up": (lambda x: (tf.signal.overlap_and_add(x, 3), tf.signal.overlap_and_add(x, 5)), LOGITS),
+    "cepstrum": (tf.signal.mfccs_from_log_mel_spectrograms, SIGNALS),
+    "inverse stft of any frames": (lambda x: tf.signal.inverse_stft(complex_of(x), 8, 4), LOGITS),
     "stft": (lambda x: tf.signal.stft(x, 16, 8), SIGNALS),
     "stft to the end": (lambda x: tf.abs(tf.signal.stft(x, 16, 6, 32, pad_end=True)) ** 2, SIGNALS),
     "inverse stft": (lambda x: tf.signal.inverse_stft(tf.signal.stft(x, 16, 8), 16, 8), SIGNALS),
@@ -151,6 +175,9 @@ def test_derivatives_of_second_order(name, tmp_path):
 
 
 INTEGERS = {
+    "edges in any channel": (tf.image.sobel_edges, IMAGES),
+    "labels": (lambda x: tf.concat([tf.reshape(tf.cast(y, tf.float32), [-1]) for y in labels(x)], 0), LOGITS),
+    "equal arrays": (lambda x: tf.stack([numpy.array_equal(x, y) for y in (x, x[1:], x[:1], x + 1)]), LOGITS),
     "in the top": (lambda x: tf.math.in_top_k(tf.constant([0, 1, 9, 2]), x, 2), LOGITS),
     "searched": (lambda x: tf.searchsorted(tf.sort(x), x[:, :3], side="right"), LOGITS),
     "confused": (lambda x: tf.math.confusion_matrix(tf.argmax(x, 1), tf.argmin(x, 1)), LOGITS),

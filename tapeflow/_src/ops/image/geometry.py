@@ -367,7 +367,8 @@ def sobel_edges(image: Any) -> Tensor:
         raise InvalidArgumentError.of(f"image.sobel_edges: the images must have rank 4; got {x.shape.as_list()}")
     down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
     kernels = np.stack([down, down.T], -1)[:, :, None, :]
-    filters = convert_to_tensor(np.tile(kernels, [1, 1, x.shape[3], 1]).astype(np.float64), dtype=x.dtype)
+    filters = convert_to_tensor(kernels.astype(np.float64), dtype=x.dtype)
+    filters = primitives.Tile(filters, [1, 1, dynamic_dims(x)[3], 1])
     padded = pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     y = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
     return primitives.Reshape(y, [*dynamic_dims(x), 2])

@@ -10,6 +10,8 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import find_public, public
+from tapeflow._src.ops.arrays import constants
+from tapeflow._src.ops.arrays.constants import dynamic_dims
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.types.dtypes import float32, float64, int32, int64
@@ -174,10 +176,10 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> list[Any]:
      numpy=array([[0, 1, 1, 0]], dtype=int32)>]
     """
     labels = cast(convert_to_tensor(labels), int64)
-    batch, width = labels.shape.as_list()
+    batch, width = dynamic_dims(labels)
     same = primitives.Equal(primitives.ExpandDims(labels, 2), primitives.ExpandDims(labels, 1))
     first = primitives.ArgMax(cast(same, int32), 2)
-    new = primitives.Equal(first, np.arange(width)[None, :])
+    new = primitives.Equal(first, constants.range(cast(width, int64)))
     number = primitives.Cumsum(cast(new, int64), 1, False, False) - 1
     idx = primitives.GatherV2(number, first, 1, 1)
     positions = primitives.Where(new)
@@ -196,17 +198,17 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
      dtype=int32, numpy=array([2], dtype=int32)>)
     """
     labels, seq_length = convert_to_tensor(labels), convert_to_tensor(seq_length)
-    batch, width = labels.shape.as_list()
-    starts = primitives.BroadcastTo(cast(True, "bool"), [batch, min(width, 1)])
+    batch, width = dynamic_dims(labels)
+    starts = primitives.Equal(labels[:, :1], labels[:, :1])
     fresh = primitives.ConcatV2([starts, primitives.NotEqual(labels[:, 1:], labels[:, :-1])], 1)
-    inside = np.arange(width)[None, :] < primitives.ExpandDims(cast(seq_length, int64), 1)
+    inside = constants.range(cast(width, int64)) < primitives.ExpandDims(cast(seq_length, int64), 1)
     taken = primitives.LogicalAnd(fresh, inside)
     lengths = primitives.Sum(cast(taken, seq_length.dtype), [1], False)
-    longest = int(primitives.Max(lengths, None, False)) if batch else 0
+    longest = primitives.Max(primitives.ConcatV2([lengths, cast([0], lengths.dtype)], 0), None, False)
     positions = primitives.Where(taken)
     columns = primitives.GatherNd(primitives.Cumsum(cast(taken, int64), 1, False, False) - 1, positions)
     places = primitives.Pack([positions[:, 0], columns], 1)
-    return primitives.ScatterNd(places, primitives.GatherNd(labels, positions), [batch, longest]), lengths
+    return primitives.ScatterNd(places, primitives.GatherNd(labels, positions), [batch, cast(longest, int32)]), lengths
 
 
 @public("nn.isotonic_regression", "compat.v1.nn.isotonic_regression")

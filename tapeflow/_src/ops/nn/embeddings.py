@@ -10,7 +10,7 @@ import numpy as np
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
-from tapeflow._src.ops.arrays.constants import holds_symbolic, shape_argument
+from tapeflow._src.ops.arrays.constants import dynamic_dims, holds_symbolic, shape_argument
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.sorting import argsort, searchsorted, sort, unique
@@ -255,7 +255,7 @@ def safe_lookup_sparse(
         kept = SparseTensor(indices, gather(weights.values, positions), shape)
         filled_weights, _ = fill_empty_rows(kept, cast(1, weights.values.dtype))
     y = lookup_sparse(parts, filled, filled_weights, strategy, combiner, max_norm, rows)
-    inner = y.shape.as_list()[1:]
+    inner = dynamic_dims(y)[1:]
     if default_id is None:
         y = primitives.SelectV2(primitives.Reshape(empty, [rows] + [1] * len(inner)), cast(0, y.dtype), y)
     return primitives.Reshape(y, [*outer, *inner])

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays.constants import dynamic_dims, holds_symbolic
 from tapeflow._src.ops.arrays.constants import range as number_range
-from tapeflow._src.ops.arrays.conversion import convert_to_tensor
+from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.signal.spectral import dct, irfft, rfft
 from tapeflow._src.ops.signal.windows import hann_window, vorbis_window
 from tapeflow._src.types.dtypes import as_dtype, float32
@@ -102,7 +102,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         raise InvalidArgumentError.of(f"overlap_and_add: frame_step must be positive; got {step}")
     *outer, frames, length = dynamic_dims(x)
     samples = length + step * (frames - 1)
-    if step == length:
+    if not _core.is_symbolic(length) and step == length:
         return primitives.Reshape(x, [*outer, samples])
     # Each frame is cut into segments of one step; padding puts the k-th segments of all frames k rows further down.
     segments = -(-length // step)
@@ -299,8 +299,8 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
     <tf.Tensor: shape=(2,), dtype=float32, numpy=array([2., 0.], dtype=float32)>
     """
     x = convert_to_tensor(log_mel_spectrograms)
-    bins = x.shape[-1] if x.shape.rank else 0
-    if bins == 0:
+    bins = dynamic_dims(x)[-1] if x.shape.rank else 0
+    if not _core.is_symbolic(bins) and bins == 0:
         raise ValueError(f"num_mel_bins must be positive. Got: {x}")
     y = dct(x, type=2)
-    return y * convert_to_tensor(1 / sqrt(2 * bins), dtype=y.dtype)
+    return y * primitives.Rsqrt(cast(2 * bins, y.dtype))

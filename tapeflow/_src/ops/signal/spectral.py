@@ -33,10 +33,16 @@ def _with_lengths(x: Any, axes: Sequence[int], lengths: Sequence[int]) -> Any:
     for axis, length in zip(axes, lengths):
         if length < 0:
             raise ValueError(f"fft_length: Dimension {length} must be >= 0")
-        size[axis] = min(shape[axis], length)
-        paddings[2 * axis + 1] = max(length - shape[axis], 0)
+        have = shape[axis]
+        size[axis] = length if have is None else min(have, length)
+        paddings[2 * axis + 1] = length if have is None else max(length - have, 0)
+    cut = tuple(slice(0, n) for n in size)
+    if None in (shape[axis] for axis in axes):  # padded first: there may be less than what is kept
+        x = primitives.PadV2(x, paddings, convert_to_tensor(0, dtype=x.dtype))[cut]
+        x.set_shape(size)
+        return x
     if size != shape:
-        x = x[tuple(slice(0, n) for n in size)]
+        x = x[cut]
     return primitives.PadV2(x, paddings, convert_to_tensor(0, dtype=x.dtype)) if any(paddings) else x
 
 
