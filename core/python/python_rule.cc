@@ -1,4 +1,5 @@
 // Operations whose derivative rule is a Python function: tf.custom_gradient, and gradients overridden in a graph.
+#include <algorithm>
 #include <memory>
 
 #include "autodiff/forward.h"
@@ -17,16 +18,21 @@ constexpr struct : Keys {
   Key<int64_t> outputs = next("outputs");  // only of a node, which takes the outputs before the inputs
 } custom_params;
 
+// A list of tensors, with None for those that are missing.
+Ref list_of_tensors(std::span<const Tensor> tensors) {
+  Ref list = checked(PyList_New(0));
+  for (const Tensor& t : tensors) {
+    Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
+    if (PyList_Append(list.get(), item.get()) < 0) throw_python_error();
+  }
+  return list;
+}
+
 // The rule of a custom operation: a callable from the list of dy to the list of dx, one per input, None for no
 // gradient.
 void call_python_rule(RuleContext& c) {
   PyObject* rule = &c.params[custom_params.rule];
-  Ref dy = checked(PyList_New(0));
-  for (const Tensor& t : c.given) {
-    Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
-    if (PyList_Append(dy.get(), item.get()) < 0) throw_python_error();
-  }
-  Ref results = checked(PyObject_CallOneArg(rule, dy.get()));
+  Ref results = checked(PyObject_CallOneArg(rule, list_of_tensors(c.given).get()));
   Ref items = checked(PySequence_Fast(results.get(), "a gradient function must return a list"));
   const int first = int(c.params.size()) == custom_params.count ? int(c.params[custom_params.outputs]) : 0;
   for (int i = first; i < c.inputs(); ++i) {
@@ -43,22 +49,24 @@ void call_python_rule(RuleContext& c) {
   }
 }
 
-// The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of
-// y_dot.
-void call_python_forward_rule(RuleContext& c) {
-  PyObject* rule = &c.params[custom_params.forward_rule];
-  Ref x_dot = checked(PyList_New(0));
-  for (const Tensor& t : c.given) {
-    Ref item = t ? checked(wrap(t)) : Ref::share(Py_None);
-    if (PyList_Append(x_dot.get(), item.get()) < 0) throw_python_error();
-  }
-  Ref results = checked(PyObject_CallOneArg(rule, x_dot.get()));
-  Ref items = checked(PySequence_Fast(results.get(), "a forward rule must return a list"));
-  for (int j = 0; j < c.outputs(); ++j) {
+// Sets each y_dot that a forward rule gave (None where nothing flows).
+void set_tangents(RuleContext& c, PyObject* results, int outputs) {
+  Ref items = checked(PySequence_Fast(results, "a forward rule must return a list"));
+  for (int j = 0; j < outputs; ++j) {
     PyObject* item = PySequence_Fast_GET_ITEM(items.get(), j);
     if (item != Py_None)
       c.set(j, to_tensor(item, c.kept_outputs[size_t(j)].dtype(), DType::invalid, "custom_gradient"));
   }
+}
+
+// The forward rule of a custom operation: a callable from the list of x_dot (None where nothing flows) to that of
+// y_dot. A node takes the outputs before the inputs.
+void call_python_forward_rule(RuleContext& c) {
+  const bool node = int(c.params.size()) == custom_params.count;
+  const size_t first = node ? size_t(c.params[custom_params.outputs]) : 0;
+  Ref x_dot = list_of_tensors(c.given.subspan(first));
+  Ref results = checked(PyObject_CallOneArg(&c.params[custom_params.forward_rule], x_dot.get()));
+  set_tangents(c, results.get(), c.outputs());
 }
 
 const Op& custom_op(bool with_forward_rule) {
@@ -102,7 +110,12 @@ const Op& staged_custom_op() {
       .vjp = call_python_rule,
       .jvp =
           [](RuleContext& c) {
-            for (int i = 0; i < staged_outputs(c.params); ++i) c.set(i, c.x_dot(i));
+            // If the function's own operations have been followed, as where a whole graph is differentiated, their
+            // tangents are taken: the rule may need the place where the node was made.
+            const auto outputs = c.given.first(size_t(staged_outputs(c.params)));
+            const bool followed = std::ranges::any_of(outputs, [](const Tensor& t) { return bool(t); });
+            if (!followed && &c.params[custom_params.forward_rule] != Py_None) return call_python_forward_rule(c);
+            for (size_t i = 0; i < outputs.size(); ++i) c.set(int(i), outputs[i]);
           },
       .custom_gradient = true,
       .python_rule = true,
@@ -155,7 +168,16 @@ const Op& traced_custom_op() {
           },
       .jvp =
           [](RuleContext& c) {
-            for (int i = 0; i < traced_rule(c.params).outputs; ++i) c.set(i, c.x_dot(i));
+            const TracedRule& rule = traced_rule(c.params);
+            const size_t outputs = size_t(rule.outputs), inputs = size_t(rule.inputs);
+            if (rule.forward_rule) {
+              Ref x_dot = list_of_tensors(c.given.subspan(outputs, inputs)),
+                  x = list_of_tensors(c.kept_inputs.subspan(outputs, inputs));
+              auto* function = static_cast<PyObject*>(rule.forward_rule.get());
+              Ref results = checked(PyObject_CallFunctionObjArgs(function, x_dot.get(), x.get(), nullptr));
+              return set_tangents(c, results.get(), rule.outputs);
+            }
+            for (int i = 0; i < rule.outputs; ++i) c.set(i, c.x_dot(i));
           },
       .keep = keep_all_inputs,
       .custom_gradient = true,
@@ -163,6 +185,10 @@ const Op& traced_custom_op() {
       .names = {"custom_gradient"},
   });
   return op;
+}
+
+std::shared_ptr<void> shared(PyObject* o) {
+  return std::shared_ptr<void>(Py_NewRef(o), [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); });
 }
 
 std::shared_ptr<TracedRule> traced_rule_from(int outputs, int inputs, PyObject* graph, PyObject* kinds) {
@@ -175,23 +201,21 @@ std::shared_ptr<TracedRule> traced_rule_from(int outputs, int inputs, PyObject* 
   return rule;
 }
 
-// record_traced(outputs, inputs, captures, graph, kinds): the same for a rule that was traced into a graph.
+// record_traced(outputs, inputs, captures, graph, kinds, forward_rule): the same for a rule that was traced into a
+// graph.
 PyObject* record_traced(PyObject*, PyObject* args) {
-  PyObject *outputs, *inputs, *captures, *graph, *kinds;
-  if (!PyArg_ParseTuple(args, "O!O!O!OO!:record_traced", &PyList_Type, &outputs, &PyList_Type, &inputs, &PyList_Type,
-                        &captures, &graph, &PyList_Type, &kinds))
+  PyObject *outputs, *inputs, *captures, *graph, *kinds, *forward_rule;
+  if (!PyArg_ParseTuple(args, "O!O!O!OO!O:record_traced", &PyList_Type, &outputs, &PyList_Type, &inputs, &PyList_Type,
+                        &captures, &graph, &PyList_Type, &kinds, &forward_rule))
     return nullptr;
   return guarded([&] {
     auto rule = traced_rule_from(int(PyList_GET_SIZE(outputs)), int(PyList_GET_SIZE(inputs)), graph, kinds);
+    if (forward_rule != Py_None) rule->forward_rule = shared(forward_rule);
     SmallVector<Tensor, 8> in;
     for (PyObject* list : {outputs, inputs, captures})
       for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) in.push_back(operand(PyList_GET_ITEM(list, i)));
     return wrap_list(run_all(traced_custom_op(), in, {Param(std::static_pointer_cast<void>(rule))}));
   });
-}
-
-std::shared_ptr<void> shared(PyObject* o) {
-  return std::shared_ptr<void>(Py_NewRef(o), [](void* held) { Py_DECREF(static_cast<PyObject*>(held)); });
 }
 
 // In forward mode the function's own operations have been tracked. If they left no tangent, the rule is asked for one.

@@ -165,6 +165,40 @@ def test_reverse_over_a_forward_rule():
     np.testing.assert_allclose(accumulator.jvp(first), -np.sin(X), rtol=1e-6)
 
 
+def test_forward_mode_uses_the_given_rule_in_functions():
+    calls = []
+    function = tf.custom_gradient(lambda x, y: (tf.round(x * y), lambda dy: (dy * y, dy * x)))
+
+    @function.def_jvp
+    def forward(inputs, tangents):
+        calls.append(tangents)
+        return tangents[0] * inputs[1] * 5.0
+
+    def by_x(x, y):
+        return tangent(lambda x: function(x, y) * 2.0, x)
+
+    y = tf.constant([3.0, 4.0])
+    np.testing.assert_array_equal(tf.function(by_x)(X, y), [30, 40])  # the accumulator is in the function
+    inner = tf.function(lambda x, y: function(x, y) * 2.0)
+    np.testing.assert_array_equal(tangent(lambda x: inner(x, y), X), [30, 40])  # it is around the call
+    np.testing.assert_array_equal(gradient(inner, X, y)[0], [6, 8])
+    assert all(of_y is None for _, of_y in calls)
+    v = tf.Variable(2.0)
+    uses = tf.custom_gradient(lambda x: (x * v, lambda dy, variables: (dy, [dy])))
+    uses.def_jvp(lambda inputs, tangents: tangents[0])
+    with tf.autodiff.ForwardAccumulator(v, tf.constant(1.0)), pytest.raises(ValueError, match="as an argument"):
+        tf.function(uses)(tf.constant(3.0))
+
+
+def test_a_forward_rule_whose_reverse_rule_is_not_traced():
+    def refuse(dy):
+        raise RuntimeError("not here")
+
+    function = tf.custom_gradient(lambda x: (tf.round(x), refuse))
+    function.def_jvp(lambda inputs, tangents: tangents[0] * inputs[0])
+    np.testing.assert_array_equal(tf.function(lambda x: tangent(function, x))(X), X)
+
+
 def test_forward_mode_without_a_rule():
     inside = tf.custom_gradient(lambda x: (x * 3.0, lambda dy: 10.0 * dy))
     np.testing.assert_array_equal(tangent(inside, X), [3, 3])  # the operations inside, as in TensorFlow

@@ -583,3 +583,31 @@ def test_which_dtypes_replicas_merge(pair):
         tf.function(lambda: merged("SUM", "a", "b"))()
     with pytest.raises(ValueError, match="all_gather: `axis` = 1 out of range for `value` with rank 1"):
         pair.run(lambda: replica().all_gather(tf.ones([2]), axis=1))
+
+
+def test_forward_mode_through_collectives(pair):
+    starts = pair.experimental_distribute_values_from_function(
+        lambda c: tf.constant([c.replica_id_in_sync_group + 1.0])
+    )
+
+    def tangents(x):
+        with tf.autodiff.ForwardAccumulator(x, x) as accumulator:
+            total = replica().all_reduce("SUM", x * x)
+            rows = replica().all_gather(x * x, axis=0)
+        return accumulator.jvp(total), accumulator.jvp(rows)
+
+    for step in (tangents, tf.function(tangents)):
+        total, rows = pair.run(step, args=(starts,))
+        assert parts(total) == [[10.0]] * 2  # 2 x^2 of 1 and 2
+        assert parts(rows) == [[2.0, 8.0]] * 2
+
+
+def test_gradients_through_collectives_are_computed_in_replicas(pair):
+    x = tf.constant([1.0, 2.0])
+
+    def total(x):
+        return pair.experimental_local_results(pair.run(lambda: replica().all_reduce("SUM", x * x)))[0]
+
+    with tf.GradientTape() as tape, pytest.raises(RuntimeError, match="computed in the replica that called it"):
+        tape.watch(x)
+        tf.function(total)(x)

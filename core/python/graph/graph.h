@@ -13,11 +13,13 @@ void add_batching(PyObject* module);    // see batch.cc
 void add_graph_data(PyObject* module);  // see graph_data.cc
 
 // The rule of a custom gradient that was traced: a graph of the dy and of what it captures, and the kind of the
-// gradient that each input gets (0: none, 1: a tensor, 2: rows and their numbers).
+// gradient that each input gets (0: none, 1: a tensor, 2: rows and their numbers). The forward rule is a Python
+// function of the lists of x_dot and of x, or null.
 struct TracedRule {
   std::shared_ptr<Graph> graph;
   int outputs, inputs;
   SmallVector<int, 8> kinds;
+  std::shared_ptr<void> forward_rule;
 };
 const TracedRule* traced_rule_of(const Node&);  // null if the node has none; see python_rule.cc
 

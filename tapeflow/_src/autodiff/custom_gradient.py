@@ -111,10 +111,10 @@ class _CustomGradient:
             observers.custom_gradient(self._name, evaluate, flat_inputs, flat_results, flat_rule, rule)
         sources = [*flat_inputs, *variables]
         traced = trace_rule(flat_rule, flat_results, sources)
+        forward_rule = self._flat_forward_rule(flat_inputs, flat_results)
         if traced is not None:
-            recorded = _core.record_traced(flat_results, sources, *traced)
+            recorded = _core.record_traced(flat_results, sources, *traced, forward_rule)
         else:
-            forward_rule = self._flat_forward_rule(flat_inputs, flat_results)
             recorded = _core.record_operation(flat_results, sources, flat_rule, forward_rule)
         return nest.pack_sequence_as(result, with_tensors(results, recorded))
 
@@ -170,12 +170,13 @@ class _CustomGradient:
                 f"{gradient.dtype.name}. (In the rule of {self._name}; use tf.cast there.)"
             )
 
-    def _flat_forward_rule(self, inputs: list[Any], results: list[Any]) -> Callable[[list[Any]], list[Any]] | None:
-        rule = self.forward_rule
+    def _flat_forward_rule(self, inputs: list[Any], results: list[Any]) -> Callable[..., list[Any]] | None:
+        rule, own_inputs = self.forward_rule, inputs
         if rule is None:
             return None
 
-        def flat(x_dots: list[Any]) -> list[Any]:
+        def flat(x_dots: list[Any], inputs: list[Any] = own_inputs) -> list[Any]:
+            inputs = inputs[: len(own_inputs)]
             if any(t is not None for t in x_dots[len(inputs) :]):
                 raise ValueError(
                     f"custom_gradient: {self._name} uses a variable that has a tangent, of which its forward rule "

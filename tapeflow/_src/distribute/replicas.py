@@ -24,6 +24,11 @@ from tapeflow._src.function.autograph.conversion import convert
 from tapeflow._src.function.function import Function
 from tapeflow._src.module import current_name_scope, name_scope
 
+_MERGE_OUTSIDE = (
+    "Strategy.run: a gradient through a collective of several replicas of a process must be computed in the replica "
+    "that called it. Open the tf.GradientTape in the function that is given to `strategy.run()`, or use one replica "
+    "for each process."
+)
 _MERGE_IN_GRAPH = (
     "`merge_call` called while defining a new graph or a tf.function. This can happen if the function `fn` passed to "
     "`strategy.run()` contains a loop, or a branch inside a tf.GradientTape, that merges values (all_reduce, "
@@ -272,6 +277,8 @@ def merge(strategy: Any, function: Callable[..., Any], args: Any, kwargs: Any) -
     """`function(strategy, *args)` for all replicas at once, called in each of them."""
     replica = getattr(_places, "replica_thread", None)
     if replica is None or replica.context.strategy is not strategy:
+        if strategy._replicas_here > 1:
+            raise RuntimeError(_MERGE_OUTSIDE)
         with merging(strategy):
             return function(strategy, *args, **kwargs)
     return replica.merge(_Merge(function, args, kwargs))

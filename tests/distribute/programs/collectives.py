@@ -63,6 +63,11 @@ for name, run in (("eager", through), ("function", tf.function(through))):
     for what, value in zip(("gradient", "second", "gather gradient"), strategy.run(run, args=(x,))):
         show(f"{name} {what}", value)
 show("tangent", strategy.run(tangent, args=(x,)))
+show("function tangent", strategy.run(tf.function(tangent), args=(tf.constant(rank + 1.0),)))
+square = tf.function(lambda x: replica().all_reduce("SUM", x * x))
+with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as around:
+    reduced = strategy.run(square, args=(x.read_value(),))
+show("tangent around", around.jvp(reduced))
 
 words = strategy.run(lambda: replica().all_gather(tf.constant([["", "\u00fcber"], ["a\0b", "c"]])[: rank + 1], axis=0))
 show("strings", words)
