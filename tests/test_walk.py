@@ -73,3 +73,10 @@ def test_a_function_of_an_iterator_finds_its_graph_without_python():
     entered = frames_of(lambda: total(iterator))
     assert entered != []  # those of the pipes
     assert [frame for frame in entered if frame.startswith(("function.py", "signature.py", "traces.py"))] == []
+
+
+def test_a_result_in_an_optional_enters_few_frames():
+    """As the steps of Keras' `fit` return their results."""
+    wrap = tf.function(lambda x: tf.experimental.Optional.from_value({"loss": x, "accuracy": x}))
+    x = tf.constant(1.0)
+    assert len(frames_of(lambda: wrap(x))) <= 16

@@ -98,4 +98,7 @@ def tensor_specs(specs: list[TypeSpec]) -> tuple[list[Any], list[Any]]:
 
 def tensors_of(leaves: Any) -> list[Any]:
     """The tensors of which an element consists."""
-    return [tensor for tensor in nest.flatten(list(leaves), expand_composites=True) if tensor is not None]
+    found = list(leaves)
+    if {*map(type, found)} == {_core.Tensor}:
+        return found
+    return [tensor for tensor in nest.flatten(found, expand_composites=True) if tensor is not None]

@@ -62,9 +62,10 @@ class Optional(CompositeTensor):
         if not _core.is_tracing():
             return Optional(element, spec)
 
+        pack = nest.packer(spec)
+
         def make(tensors: list[Any]) -> list[Any]:
-            own = nest.pack_sequence_as(spec, tensors, expand_composites=True)
-            return [Optional.held(Optional(own, spec))._handle_tensor()]
+            return [Optional.held(Optional(pack(iter(tensors)), spec))._handle_tensor()]
 
         parts = tensors_of([element])
         return Optional(None, spec, _core.call_python(make, parts, [int64], [TensorShape([])], None, True)[0])

@@ -67,7 +67,14 @@ class ConcreteFunction(_core.FunctionBase):
     def pack(self, tensors: Iterable[Any]) -> Any:
         """The result, from the flat list of what the graph gives."""
         found = iter(tensors)
+        if self._all_tensors:
+            return self._packer(found)
         return self._packer(next(found) if leaf is True else leaf for leaf in self._leaves)
+
+    @functools.cached_property
+    def _all_tensors(self) -> bool:
+        """Whether the graph gives all leaves of the result."""
+        return all(leaf is True for leaf in self._leaves)
 
     @functools.cached_property
     def _packer(self) -> Callable[[Iterator[Any]], Any]:

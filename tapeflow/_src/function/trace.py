@@ -13,15 +13,20 @@ from tapeflow._src.variables import counted_for
 __all__ = ["FuncGraph", "building", "init_scope"]
 
 
-@contextmanager
-def running_at_once() -> Iterator[None]:
+class _RunningAtOnce:
     """Operations inside run as they are called, whatever is being built, and unseen by recorders."""
-    graph = _core.swap_stage(None)
-    try:
-        with _core.StopRecording(True):
-            yield
-    finally:
-        _core.swap_stage(graph)
+
+    def __enter__(self) -> None:
+        self._graph = _core.swap_stage(None)
+        self._pause = _core.StopRecording(True)
+        self._pause.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._pause.__exit__(*error)
+        _core.swap_stage(self._graph)
+
+
+running_at_once = _RunningAtOnce
 
 
 @public("init_scope")

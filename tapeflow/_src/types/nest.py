@@ -118,6 +118,17 @@ def packer(structure: Any) -> Callable[[Iterator[Any]], Any]:
         components, make = packer(spec._to_components(structure)), spec._from_components
         return lambda values: make(components(values))
     children = [packer(child) for child in children_of(structure, kind)]
+    if type(structure) is dict:
+        places = sorted(structure)
+        numbers = [(key, places.index(key)) for key in structure]
+
+        def pack(values: Iterator[Any]) -> dict[Any, Any]:
+            found = [child(values) for child in children]
+            return {key: found[number] for key, number in numbers}
+
+        return pack
+    if type(structure) is tuple:
+        return lambda values: tuple([child(values) for child in children])
     return lambda values: rebuild(structure, kind, [child(values) for child in children])
 
 
