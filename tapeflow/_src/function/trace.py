@@ -22,7 +22,7 @@ class _RunningAtOnce:
         self._pause.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self._pause.__exit__(*error)
+        self._pause.__exit__(None, None, None)
         _core.swap_stage(self._graph)
 
 
