@@ -160,3 +160,11 @@ def test_gradient_of_a_product_with_a_dense_tensor_is_sparse():
     dx = tape.gradient(y.flat_values, values)
     assert isinstance(dx, tf.IndexedSlices)
     np.testing.assert_array_equal(tf.convert_to_tensor(dx), [1.0, 1.0, 3.0])
+
+
+def test_where_with_a_dense_condition_or_dense_values():
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    assert tf.where([[True], [False]], ragged, -ragged).to_list() == [[1.0, 2.0], [-3.0]]
+    assert tf.where(ragged > 1.0, [[5.0], [6.0]], 0.0).to_list() == [[0.0, 5.0], [6.0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected to be a bool tensor"):
+        tf.where(ragged, ragged, ragged)

@@ -98,6 +98,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise ValueError(
             "x and y must be either both None or both non-None: x and y must both be non-None or both be None."
         )
+    if isinstance(condition, list | tuple) and any(hasattr(value, "with_flat_values") for value in (x, y)):
+        condition = convert_to_tensor(condition)  # else a list takes the dtype of the ragged argument
     return primitives.SelectV2(condition, x, y)
 
 
