@@ -9,6 +9,7 @@ import tapeflow as tf
 REFUSED = (TypeError, ValueError, tf.errors.OpError, DecodeError)
 
 CALLS = [
+    "tf.function(lambda: tf.ragged.stack_dynamic_partitions([1, 2], [0, 1], 2**62))()",
     "tf.where(tf.ragged.constant([[1., 2.], [3.]]), [1, 2], [10, 20])",
     "tf.strings.unsorted_segment_join(['a'], [0], 2**60)",
     "tf.dynamic_partition([1.], [0], 2**62)",

@@ -239,3 +239,23 @@ def test_choices_between_rows_that_do_not_fit():
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
         tf.where(x > 2, x, [[1, 2], [3, 4]])
     assert tf.where(x > 2, x, -x).to_list() == [[-1, -2, 3], [4, 5]]
+
+
+def test_stacked_partitions_of_any_count_shape_and_dtype():
+    assert tf.ragged.stack_dynamic_partitions([1, 2, 3], [2, 0, 2], tf.constant(4)).to_list() == [[2], [], [1, 3], []]
+    assert tf.ragged.stack_dynamic_partitions([1, 2], 1, 2).to_list() == [[], [[1, 2]]]
+    numbers = tf.ragged.constant([[1], [1, 0]])
+    assert tf.ragged.stack_dynamic_partitions(tf.ragged.constant([[1], [2, 3]]), numbers, 2).to_list() == [[3], [1, 2]]
+    staged = tf.function(lambda x, p, n: tf.ragged.stack_dynamic_partitions(x, p, n))
+    assert staged(tf.constant([1, 2, 3]), tf.constant([1, 0, 1]), tf.constant(3)).to_list() == [[2], [1, 3], []]
+
+
+def test_partitions_that_cannot_be_stacked():
+    for numbers, words in (([0, 3], "must be less than num_partitions"), ([0, -1], "must be non-negative")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            tf.ragged.stack_dynamic_partitions([1, 2], numbers, 2)
+    with pytest.raises(ValueError, match=r"Shapes \(1,\) and \(2,\) are incompatible"):
+        tf.ragged.stack_dynamic_partitions([1, 2], [0], 2)
+    for numbers in ([0.0, 1.0], tf.constant([0, 1], tf.uint8)):
+        with pytest.raises(ValueError, match="value_rowids must have dtype int32 or int64"):
+            tf.ragged.stack_dynamic_partitions([1, 2], numbers, 2)

@@ -134,3 +134,48 @@ def test_parts_with_different_rows_are_refused_when_the_graph_runs():
 def test_stacked_matrices_have_splits_of_one_dtype():
     found = tf.ragged.stack([tf.zeros([2, 2, 3]), tf.zeros([1, 2, 3])])
     assert [splits.dtype for splits in found.nested_row_splits] == [tf.int64, tf.int64]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: RT.from_value_rowids([1, 2], [0.0, 1.0]), "value_rowids must have dtype int32 or int64"),
+        (lambda: RT.from_row_splits([1, 2], tf.constant([0, 1, 2], tf.int16)), "row_splits must have dtype"),
+        (lambda: RT.from_row_lengths([1, 2], [1.0, 1.0]), "row_lengths must have dtype"),
+        (lambda: RT.from_row_starts([1, 2], [0.0, 1.0]), "row_starts must have dtype"),
+        (lambda: RT.from_row_limits([1, 2], ["a"]), "row_limits must have dtype"),
+        (lambda: RT.from_uniform_row_length([1, 2], 1.0), "UniformRowLength must have dtype"),
+        (lambda: RT.from_value_rowids([1, 2], [[0, 1]]), r"Shape \(1, 2\) must have rank 1"),
+        (lambda: RT.from_value_rowids([1, 2], [0, 1], -1), "Expected nrows >= 0"),
+        (lambda: RT.from_tensor([[1, 2], [3, 4]], padding=[1]), r"Shapes .* are incompatible"),
+        (lambda: RT.from_tensor([[1, 2], [3, 4]], ragged_rank=5), r"Shape \(2, 2\) must have rank at least 6"),
+        (lambda: RT.from_tensor([[1, 2], [3, 4]], ragged_rank=0), "`ragged_rank` must be greater than 0"),
+        (lambda: tf.ragged.constant([[1], [2, 3]]).with_values([1]), r"Shapes \(3,\) and \(1,\) are incompatible"),
+        (lambda: tf.ragged.constant([[1], [2, 3]]).row_lengths(2), "axis=2 out of bounds: expected -2<=axis<2"),
+        (lambda: tf.ragged.constant([[1], [2, 3]]).merge_dims(0, 2), "inner_axis=2 out of bounds: expected"),
+    ],
+)
+def test_rows_of_wrong_dtypes_and_shapes(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_numbers_of_rows_and_lengths_must_be_integers():
+    with pytest.raises(TypeError):
+        RT.from_value_rowids([1, 2], [0, 1], 2.5)
+    with pytest.raises(TypeError, match=r"lengths.* must be of type integer"):
+        RT.from_tensor([[1, 2], [3, 4]], lengths=[1.0, 2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices = 2 is not in \[0, 2\)"):
+        tf.ragged.constant([[1], [2, 3]]).bounding_shape(axis=2)
+
+
+def test_empty_rows_and_rows_of_rows_are_printed():
+    assert str(tf.ragged.constant([[1], [2, 3]])[:, 5:]) == "<tf.RaggedTensor [[], []]>"
+    assert str(tf.ragged.constant([[], [[]]])) == "<tf.RaggedTensor [[], [[]]]>"
+    rows = tf.ragged.constant([[[1], [2]], [[3], [4, 5]]])
+    assert rows.numpy().shape == (2, 2)
+    assert str(rows) == "<tf.RaggedTensor [[[1], [2]],\n [[3], [4, 5]]]>"
+
+
+def test_lengths_along_an_axis_counted_from_the_end():
+    assert tf.ragged.constant([[[1], [2, 3]], [[4]]]).row_lengths(-1).to_list() == [[1, 2], [1]]

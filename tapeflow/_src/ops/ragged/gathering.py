@@ -10,9 +10,10 @@ from tapeflow._src import _core, primitives
 from tapeflow._src.namespace import public
 from tapeflow._src.ops.arrays import constants
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
-from tapeflow._src.ops.ragged.joining import concat
+from tapeflow._src.ops.arrays.sorting import argsort
+from tapeflow._src.ops.effects.assertions import assert_equal, assert_less, assert_non_negative
+from tapeflow._src.ops.ragged.joining import stack
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
-from tapeflow._src.ops.ragged.row_splits import splits_from_lengths
 from tapeflow._src.ops.ragged.rows import expand_dims, gather_rows
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -170,12 +171,37 @@ def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, na
     >>> tf.ragged.stack_dynamic_partitions([1, 2, 3], [0, 1, 0], 2).to_list()
     [[1, 3], [2]]
     """
-    if isinstance(data, RaggedTensor) or isinstance(partitions, RaggedTensor):
-        parts = dynamic_partition(data, partitions, num_partitions)
-    else:
-        parts = list(primitives.DynamicPartition(data, partitions, int(num_partitions)))
-    sizes = [p.nrows() if isinstance(p, RaggedTensor) else primitives.Shape(p, int64)[0] for p in parts]
-    is_ragged = isinstance(data, RaggedTensor) or isinstance(partitions, RaggedTensor)
-    kind = int64 if is_ragged else convert_to_tensor(partitions).dtype
-    lengths = primitives.Pack([cast(size, kind) for size in sizes], 0)
-    return RaggedTensor(concat(parts, 0), splits_from_lengths(lengths))
+    if not isinstance(data, RaggedTensor):
+        data = convert_to_tensor(data)
+    if not isinstance(partitions, RaggedTensor):
+        hint = data.row_splits.dtype if isinstance(data, RaggedTensor) else None
+        partitions = convert_to_tensor(partitions, dtype_hint=hint)
+    rank = partitions.shape.rank
+    if rank is None:
+        raise ValueError("stack_dynamic_partitions: partitions must have known rank.")
+    partitions.shape.assert_is_compatible_with(data.shape[:rank])
+    if isinstance(data, RaggedTensor) and data.row_splits.dtype != partitions.dtype:  # int64 goes before int32
+        data = data.with_row_splits_dtype(int64)
+        partitions = cast(partitions, int64) if partitions.dtype.is_integer else partitions
+    if rank == 0:
+        data, partitions, rank = stack([data]), primitives.Pack([partitions], 0), 1
+    if rank == 1:
+        return _stack_partitions(data, partitions, num_partitions)
+    if not isinstance(data, RaggedTensor):
+        data = RaggedTensor.from_tensor(data, ragged_rank=1, row_splits_dtype=partitions.dtype)
+    if not isinstance(partitions, RaggedTensor):
+        partitions = RaggedTensor.from_tensor(
+            partitions, ragged_rank=max(data.ragged_rank, rank - 1), row_splits_dtype=partitions.dtype
+        )
+    assert_equal(data.row_splits, partitions.row_splits, "data and partitions have incompatible ragged shapes")
+    return stack_dynamic_partitions(data.values, partitions.values, num_partitions)
+
+
+def _stack_partitions(data: Any, partitions: Any, num_partitions: Any) -> RaggedTensor:
+    """The slices of `data` in the order of a vector of numbers: one sort serves any count of partitions."""
+    count = cast(num_partitions, partitions.dtype)
+    order = argsort(partitions, stable=True)
+    rows = primitives.GatherV2(partitions, order, 0, 0)
+    assert_less(rows[-1:], count, "partitions must be less than num_partitions")
+    assert_non_negative(partitions, "partitions must be non-negative.")
+    return RaggedTensor.from_value_rowids(gather_rows(data, order), rows, count, validate=False)

@@ -94,16 +94,22 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         """The rows of a dense tensor, cut to `lengths`, or without the `padding` at their ends."""
         x = convert_to_tensor(tensor)
         rank, dtype, sizes = x.shape.rank, as_dtype(row_splits_dtype), primitives.Shape(x, int64)
-        if ragged_rank < 1 or (rank is not None and ragged_rank >= rank):
+        if ragged_rank < 1:
+            raise ValueError(f"from_tensor: Argument `ragged_rank` must be greater than 0. Received {ragged_rank}.")
+        if rank is not None and ragged_rank >= rank:
             raise ValueError(
-                f"from_tensor: tensor.shape.rank={rank} must be greater than ragged_rank={ragged_rank}, and that than "
-                "0; so that it must be greater than 1"
+                f"from_tensor: Shape {x.shape} must have rank at least {ragged_rank + 1}; the rank of a RaggedTensor "
+                "must be greater than 1"
             )
         known = [None, None] if rank is None else x.shape.as_list()
         dims = [sizes[axis] if size is None else size for axis, size in enumerate(known)]
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
-        if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int):
+        if (
+            isinstance(lengths, list | tuple)
+            and lengths
+            and isinstance(lengths[0], list | tuple | _core.Tensor | np.ndarray)
+        ):
             outer = cls.from_tensor(x, lengths[0], row_splits_dtype=dtype)
             if len(lengths) == 1:
                 return outer
@@ -119,6 +125,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             return cls(values, even_splits(dims, dtype), known[1])
         if padding is not None:
             filler = convert_to_tensor(padding, dtype=x.dtype)
+            x.shape[ragged_rank + 1 :].assert_is_compatible_with(filler.shape)
             same = primitives.Equal(x, filler)
             if rank != 2:
                 inner = primitives.Prod(sizes[2:], [0], False)
@@ -127,6 +134,12 @@ class RaggedTensor(RaggedOperators, RaggedRows):
             lengths = primitives.Maximum(primitives.Max(kept, 1, False), convert_to_tensor(0, int64))  # of nothing, too
         if lengths is None:
             return cls(flat, even_splits(dims, dtype), known[1])
+        lengths = convert_to_tensor(lengths, dtype_hint=dtype)
+        if not lengths.dtype.is_integer:
+            raise TypeError(
+                "from_tensor: Argument `tensor` (name: lengths) must be of type integer. Received dtype: "
+                f"{lengths.dtype}"
+            )
         counts = primitives.Minimum(cast(lengths, dtype), cast(dims[1], dtype))
         mask = primitives.Less(cast(numbers_below(dims[1]), dtype), primitives.ExpandDims(counts, 1))
         places = primitives.Reshape(primitives.Where(primitives.Reshape(mask, [-1])), [-1])
@@ -289,9 +302,7 @@ class RaggedTensor(RaggedOperators, RaggedRows):
         at = self._row_splits.numpy().tolist()
         inner = self._values.numpy()
         rows = [inner[start:end] for start, end in itertools.pairwise(at)]
-        if len({row.shape for row in rows}) <= 1 and all(
-            row.dtype != object or isinstance(self._values, _core.Tensor) for row in rows
-        ):
+        if len({len(row) for row in rows}) <= 1:
             return np.stack(rows) if rows else np.zeros((0, 0), self.dtype.as_numpy_dtype)
         result = np.empty(len(rows), dtype=object)
         for i, row in enumerate(rows):
@@ -450,6 +461,8 @@ def _gather_at(
 
 def _text_of(value: Any) -> str:
     """Rows as NumPy prints them, with commas."""
+    if isinstance(value, np.ndarray) and value.size == 0:  # NumPy prints [] for each
+        return repr(value.tolist())
     if isinstance(value, np.ndarray):
         return np.array2string(value, separator=", ", formatter={"all": _text_of})
     return repr(value) if isinstance(value, bytes) else str(value)

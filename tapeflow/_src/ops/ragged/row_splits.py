@@ -16,11 +16,12 @@ from tapeflow._src.types.dtypes import DType, int32, int64
 from tapeflow._src.types.errors import InvalidArgumentError, ResourceExhaustedError
 
 
-def splits_tensor(splits: Any, dtype: Any = None) -> Any:
-    """Splits, lengths or row ids as a tensor of int64, or of int32 if they are one already."""
-    if dtype is None:
-        dtype = int32 if getattr(splits, "dtype", None) == int32 else int64  # of a tensor or an array
-    found = cast(convert_to_tensor(splits, dtype_hint=dtype), dtype)
+def splits_tensor(splits: Any, name: str) -> Any:
+    """The argument `name`, which are splits, lengths or row ids, as a tensor of int32 or int64."""
+    hint = int32 if getattr(splits, "dtype", None) == int32 else int64  # an array of int32 keeps its dtype
+    found = convert_to_tensor(splits, dtype_hint=hint)
+    if found.dtype not in (int32, int64):
+        raise ValueError(f"{name} must have dtype int32 or int64; got {found.dtype.name}")
     if found.shape.rank is None:  # it can only be a vector
         found.set_shape([None])
     return found
@@ -83,10 +84,7 @@ def row_splits_to_segment_ids(splits: Any, name: str | None = None, out_type: An
     >>> tf.ragged.row_splits_to_segment_ids([0, 2, 3])
     <tf.Tensor: shape=(3,), dtype=int64, numpy=array([0, 0, 1])>
     """
-    given = convert_to_tensor(splits, dtype_hint=int64)
-    if given.dtype not in (int32, int64):
-        raise ValueError(f"row_splits_to_segment_ids: splits must have dtype int32 or int64; got {given.dtype.name}")
-    splits = splits_tensor(splits)
+    splits = splits_tensor(splits, "row_splits_to_segment_ids: splits")
     if splits.shape.rank == 1 and splits.shape[0] == 0:
         raise ValueError("row_splits_to_segment_ids: Invalid row_splits: []")
     if splits.shape.rank != 1:
@@ -114,7 +112,7 @@ def segment_ids_to_row_splits(
             "segment_ids_to_row_splits: Argument `tensor` (name: segment_ids) must be of type integer. Received dtype: "
             f"{given.dtype}"
         )
-    ids = splits_tensor(segment_ids)
+    ids = given if given.dtype == int32 else cast(given, int64)
     if ids.shape.rank != 1:
         raise ValueError(f"segment_ids_to_row_splits: Shape {ids.shape} must have rank 1")
     numbers = ids.numpy()

@@ -9,7 +9,6 @@ import numpy as np
 
 from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
-from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.constants import range as numbers_up_to
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.sorting import searchsorted
@@ -43,6 +42,29 @@ def _list_of(tensors: Any, name: str) -> list[Any]:
 def row_count(values: Any) -> int:
     """The size of the first dimension of a dense or ragged tensor."""
     return int(values.nrows()) if isinstance(values, RaggedRows) else values.shape[0]
+
+
+def _row_number(nrows: Any) -> Any:
+    """A number of rows, which is a tensor or an integer that is not negative."""
+    if _core.is_symbolic(nrows):
+        return nrows
+    count = int(convert_to_tensor(nrows, dtype=None if _core.is_tensor(nrows) else int64))
+    if count < 0:
+        raise ValueError(f"from_value_rowids: Expected nrows >= 0; got {count}")
+    return nrows
+
+
+def _axis_in(axis: Any, rank: int | None, name: str = "axis") -> int:
+    """The axis counted from the front."""
+    if not isinstance(axis, int):
+        raise TypeError(f"{name} must be an int; got {type(axis).__name__}")
+    if rank is None:
+        if axis < 0:
+            raise ValueError(f"{name}={axis} may only be negative if the rank is known")
+        return axis
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}")
+    return axis % rank
 
 
 def _invalid(who: str, what: str) -> InvalidArgumentError:
@@ -127,7 +149,7 @@ class RaggedRows(CompositeTensor):
     @dispatched
     def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Self:
         """Rows between neighbouring splits."""
-        values, splits = values_tensor(values), splits_tensor(row_splits)
+        values, splits = values_tensor(values), splits_tensor(row_splits, "row_splits")
         if values.shape.rank == 0:
             raise InvalidArgumentError.of("from_row_splits: values must have at least one dimension")
         if splits.shape.rank != 1:
@@ -142,7 +164,7 @@ class RaggedRows(CompositeTensor):
     @dispatched
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Self:
         """Rows of these lengths."""
-        lengths = splits_tensor(row_lengths)
+        lengths = splits_tensor(row_lengths, "row_lengths")
         if validate:
             lengths = _checked(check_lengths, lengths)
         rows = cls.from_row_splits(values, splits_from_lengths(lengths), validate=validate)
@@ -154,13 +176,13 @@ class RaggedRows(CompositeTensor):
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
     ) -> Self:
         """The row of each value, in order."""
-        rows, values = splits_tensor(value_rowids), values_tensor(values)
+        rows, values = splits_tensor(value_rowids, "value_rowids"), values_tensor(values)
         if rows.shape.rank not in (None, 1):
             raise ValueError(f"Shape {rows.shape} must have rank 1")
         if np.ndim(nrows) if not _core.is_tensor(nrows) else nrows.shape.rank:
             raise ValueError(f"from_value_rowids: Shape {np.shape(nrows)} of nrows must have rank 0")
-        if isinstance(nrows, int) and nrows < 0:
-            raise ValueError(f"from_value_rowids: Expected nrows >= 0; got {nrows}")
+        if nrows is not None:
+            nrows = _row_number(nrows)
         given = {"nrows": nrows, "value_rowids": rows}
         if _core.is_tracing():
             if nrows is None:  # one more than the last row, 0 without values
@@ -181,7 +203,7 @@ class RaggedRows(CompositeTensor):
     @dispatched
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
         """The place where each row begins."""
-        values, starts = values_tensor(values), splits_tensor(row_starts)
+        values, starts = values_tensor(values), splits_tensor(row_starts, "row_starts")
         end = primitives.Reshape(cast(dynamic_row_count(values), starts.dtype), [1])
         return cls.from_row_splits(values, primitives.ConcatV2([starts, end], 0), validate=validate)
 
@@ -189,7 +211,7 @@ class RaggedRows(CompositeTensor):
     @dispatched
     def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
         """The place where each row ends."""
-        limits = splits_tensor(row_limits)
+        limits = splits_tensor(row_limits, "row_limits")
         zero = _core.convert_to_tensor([0], limits.dtype, None, "ragged")
         return cls.from_row_splits(values, primitives.ConcatV2([zero, limits], 0), validate=validate)
 
@@ -202,7 +224,7 @@ class RaggedRows(CompositeTensor):
         values = values_tensor(values)
         if any(_core.is_symbolic(x) for x in (uniform_row_length, nrows, dynamic_row_count(values))):
             return cls._from_dynamic_row_length(values, uniform_row_length, nrows, validate)
-        length = int(uniform_row_length)
+        length = int(splits_tensor(uniform_row_length, "UniformRowLength"))
         count = int(nrows) if nrows is not None else (row_count(values) // length if length else 0)
         if validate and count * length != row_count(values):
             raise ValueError(
@@ -328,10 +350,7 @@ class RaggedRows(CompositeTensor):
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along `axis`."""
-        rank = self.shape.rank
-        if rank is not None and not -rank <= axis < rank:
-            raise ValueError(f"row_lengths: axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
-        axis = axis if axis >= 0 or rank is None else axis + rank
+        axis = _axis_in(axis, self.shape.rank)
         if axis == 0:
             return self.nrows()
         if axis == 1:
@@ -373,9 +392,8 @@ class RaggedRows(CompositeTensor):
             numbers = lengths.numpy()
             dims.append(int(numbers.max()) if numbers.size else 0)
         dims += self.flat_values.shape.as_list()[1:]
-        chosen = dims if axis is None else [dims[a] for a in dims_of(axis)]
-        result = convert_to_tensor(chosen, dtype=out_type or self._row_splits.dtype)
-        return result if axis is None or isinstance(axis, list | tuple) else result[0]
+        whole = convert_to_tensor(dims, dtype=out_type or self._row_splits.dtype)
+        return whole if axis is None else primitives.GatherV2(whole, axis, 0, 0)
 
     @property
     def _is_staged(self) -> bool:
@@ -395,7 +413,10 @@ class RaggedRows(CompositeTensor):
 
     def with_values(self, new_values: Any) -> Self:
         """The same rows with other values."""
-        return type(self)(values_tensor(new_values), self._row_splits, self._uniform_row_length)._made_from(self._given)
+        new_values = values_tensor(new_values)
+        new_values.shape.with_rank_at_least(1)
+        self._values.shape[:1].assert_is_compatible_with(new_values.shape[:1])
+        return type(self)(new_values, self._row_splits, self._uniform_row_length)._made_from(self._given)
 
     def with_flat_values(self, new_values: Any) -> Self:
         """The same rows with other innermost values."""
@@ -410,13 +431,8 @@ class RaggedRows(CompositeTensor):
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """The dimensions from `outer_axis` to `inner_axis` as one."""
         rank = self.shape.rank
-        for name, axis in (("outer_axis", outer_axis), ("inner_axis", inner_axis)):
-            if not isinstance(axis, int):
-                raise TypeError(f"merge_dims: {name} must be an int; got {axis!r}")
-            if axis < 0 and rank is None:
-                raise ValueError(f"merge_dims: {name}={axis} may only be negative if the rank is known")
-        outer, inner = (a if a >= 0 else a + rank for a in (outer_axis, inner_axis))
-        if not 0 <= outer <= inner or (rank is not None and inner >= rank):
+        outer, inner = _axis_in(outer_axis, rank, "outer_axis"), _axis_in(inner_axis, rank, "inner_axis")
+        if outer > inner:
             raise ValueError(
                 f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})"
             )
