@@ -204,6 +204,76 @@ static_shapes: dict[str, tuple[Any, list[tuple[Any, Any]], list[Any]]] = {
     "backwards": (lambda x: x[..., tf.newaxis, ::-1], [(X, [None, 4])], [[None, 1, 4]]),
     "symbolic index": (lambda x, n: x[n - 1, :n], [(X, [3, 4]), (N, [])], [[None]]),
     "symbolic step": (lambda x, n: x[1:, ::n], [(X, [3, 4]), (N, [])], [[2, None]]),
+    "convert_to_tensor of rows": (
+        lambda x: tf.convert_to_tensor([[1.0, 2.0, 3.0, 4.0], x]),
+        [(X[0], [None])],
+        [[2, 4]],
+    ),
+    "clip_by_value": (
+        lambda x: tf.clip_by_value(x, [[1.0], [2.0], [3.0]], 9.0),
+        [(X, [None, None])],
+        [[3, None]],
+    ),
+    "softmax_cross_entropy": (
+        lambda x, y: tf.nn.softmax_cross_entropy_with_logits(y, x),
+        [(X, [3, None]), (X, [None, 4])],
+        [[3]],
+    ),
+    "sparse_softmax_cross_entropy": (
+        lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits([1, 2, 0], x),
+        [(X, [None, None])],
+        [[3]],
+    ),
+    "ctc_loss": (
+        lambda x: tf.nn.ctc_loss([[1], [1]], x, [1, 1], [2, 2], blank_index=0),
+        [(X.reshape(2, 2, 3), [None, None, None])],
+        [[2]],
+    ),
+    "histogram_fixed_width": (
+        lambda x: tf.histogram_fixed_width(x, x[0, :2], nbins=5),
+        [(X, [None, None])],
+        [[5]],
+    ),
+    "histogram_fixed_width_bins": (
+        lambda x: tf.histogram_fixed_width_bins(x, x[0, :2], nbins=5),
+        [(X, [3, None])],
+        [[3, None]],
+    ),
+    "space_to_batch": (
+        lambda x: tf.space_to_batch(x, [2, 2], [[0, 0], [1, 1]]),
+        [(IMAGES, [None, 8, 8, None])],
+        [[None, 4, 5, None]],
+    ),
+    "batch_to_space": (
+        lambda x: tf.batch_to_space(x, [2, 1], [[0, 1], [0, 0]]),
+        [(IMAGES, [None, 8, 8, 2])],
+        [[None, 15, 8, 2]],
+    ),
+    "image.ssim": (
+        lambda x: tf.image.ssim(x, x + 1.0, 1.0, filter_size=3),
+        [(IMAGES, [None] * 4)],
+        [[None]],
+    ),
+    "image.crop_and_resize": (
+        lambda x, n: tf.image.crop_and_resize(x, X[:2] / 12, [0, 1], [n, 3]),
+        [(IMAGES, [None, None, None, 2]), (N, [])],
+        [[2, None, 3, 2]],
+    ),
+    "image.extract_glimpse": (
+        lambda x: tf.image.extract_glimpse(x, [3, 2], [[0.0, 0.5], [0.5, 0.0]], noise="zero"),
+        [(IMAGES, [None, None, None, 2])],
+        [[2, 3, 2, 2]],
+    ),
+    "nn.dilation2d": (
+        lambda x: tf.nn.dilation2d(x, np.ones((2, 2, 2), np.float32), [1] * 4, "SAME", "NHWC", [1] * 4),
+        [(IMAGES, [None] * 4)],
+        [[None, None, None, 2]],
+    ),
+    "nn.erosion2d": (
+        lambda x: tf.nn.erosion2d(x, np.ones((2, 2, 2), np.float32), [1] * 4, "SAME", "NHWC", [1] * 4),
+        [(IMAGES, [None] * 4)],
+        [[None, None, None, 2]],
+    ),
     "random.normal": (lambda x: 0 * tf.random.normal([tf.shape(x)[0], 2]), [(X, [None, 4])], [[None, 2]]),
     "random.stateless_uniform": (
         lambda x: tf.random.stateless_uniform(tf.shape(x), [1, 2]),

@@ -498,6 +498,21 @@ void cross_entropy_vjp(RuleContext& c) {
   if (c.wants(0)) c.set(0, d);
 }
 
+// What two shapes that must be equal say together.
+Shape merged_rows(const Call& call, Shape a, const Shape& b) {
+  if (!a.known_rank()) return b;
+  if (!b.known_rank()) return a;
+  bool agree = a.rank() == b.rank();
+  for (int i = 0; agree && i < a.rank(); ++i) {
+    agree = a[i] < 0 || b[i] < 0 || a[i] == b[i];
+    if (a[i] < 0) a[i] = b[i];
+  }
+  if (!agree)
+    fail(ErrorKind::invalid_argument, call.name(), ": Shapes must be equal; got logits ", call.in[0].shape(),
+         " and labels ", call.in[1].shape());
+  return a;
+}
+
 const Op& sparse_cross_entropy_op = define(Op{
     .name = "SparseSoftmaxCrossEntropyWithLogits",
     .arguments = {tensor("features", floating), index_tensor("labels")},
@@ -515,6 +530,18 @@ const Op& sparse_cross_entropy_op = define(Op{
                  labels.shape(), " and logits ", logits.shape());
           call.returns(logits.dtype(), labels.shape());
           call.returns(logits.dtype(), logits.shape());
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Shape &logits = call.in[0].shape(), &labels = call.in[1].shape();
+          const bool known = logits.known_rank();
+          if (known && logits.rank() < 1)
+            fail(ErrorKind::invalid_argument, "sparse_softmax_cross_entropy_with_logits: logits cannot be a scalar");
+          Shape rows = known ? merged_rows(call, logits.slice(0, logits.rank() - 1), labels) : labels;
+          Shape all = rows;
+          if (all.known_rank()) all.append(known ? logits[logits.rank() - 1] : -1);
+          call.returns(call.in[0].dtype(), rows);
+          call.returns(call.in[0].dtype(), all);
         },
     .kernel =
         [](Call& call) {
@@ -555,6 +582,19 @@ const Op& cross_entropy_op = define(Op{
                  name_of(logits.dtype()), " and ", name_of(labels.dtype()));
           call.returns(logits.dtype(), logits.shape().slice(0, logits.rank() - 1));
           call.returns(logits.dtype(), logits.shape());
+        },
+    .infer_staged =
+        [](Call& call) {
+          const Tensor &logits = call.in[0], &labels = call.in[1];
+          if (logits.dtype() != labels.dtype())
+            fail(ErrorKind::invalid_argument,
+                 "softmax_cross_entropy_with_logits: logits and labels must have one dtype; got ",
+                 name_of(logits.dtype()), " and ", name_of(labels.dtype()));
+          Shape all = merged_rows(call, logits.shape(), labels.shape());
+          if (all.rank() == 0)
+            fail(ErrorKind::invalid_argument, "softmax_cross_entropy_with_logits: logits cannot be a scalar");
+          call.returns(logits.dtype(), all.known_rank() ? all.slice(0, all.rank() - 1) : all);
+          call.returns(logits.dtype(), all);
         },
     .kernel =
         [](Call& call) {

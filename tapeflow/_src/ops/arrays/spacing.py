@@ -112,7 +112,7 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = 
 def _result_spec(moved_to_batch: bool) -> Any:
     """What is known of a result while the paddings or the sizes of the input are not."""
 
-    def spec(input: Any, block_shape: Any, *_: Any, **__: Any) -> TensorSpec:
+    def spec(input: Any, block_shape: Any, paddings: Any = None, *_: Any, **named: Any) -> TensorSpec:
         x = convert_to_tensor(input)
         known = block_shape if isinstance(block_shape, int) else _core.known_value(convert_to_tensor(block_shape))
         if x.shape.rank is None or known is None:
@@ -121,7 +121,15 @@ def _result_spec(moved_to_batch: bool) -> Any:
         batch, product = x.shape[0], int(np.prod(blocks))
         if batch is not None:
             batch = batch * product if moved_to_batch else batch // product
-        return TensorSpec([batch, *[None] * len(blocks), *x.shape[1 + len(blocks) :]], x.dtype)
+        pairs = _core.known_value(convert_to_tensor(named.get("crops", paddings)))
+        space: list[int | None] = [None] * len(blocks)
+        if pairs is not None and None not in (inner := x.shape.as_list()[1 : 1 + len(blocks)]):
+            ends = [sum(pair) for pair in pairs.numpy().tolist()]
+            if moved_to_batch:
+                space = [(size + end) // block for size, end, block in zip(inner, ends, blocks)]
+            else:
+                space = [size * block - end for size, end, block in zip(inner, ends, blocks)]
+        return TensorSpec([batch, *space, *x.shape[1 + len(blocks) :]], x.dtype)
 
     return spec
 

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from tapeflow._src import primitives
+from tapeflow._src import _core, primitives
 from tapeflow._src._core import Tensor
 from tapeflow._src.namespace import public
+from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.ops.random.streams import normal, uniform
 from tapeflow._src.types.dtypes import float32, int64
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 CombinedNonMaxSuppression = namedtuple(
     "CombinedNonMaxSuppression", ["nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"]
@@ -257,6 +259,22 @@ def extract_glimpse(
         return place + length / 2 if centered else place
 
     return glimpse(input, size, offsets, noise, corner)
+
+
+def _glimpse_spec(input: Any, size: Any, offsets: Any, *_: Any, **__: Any) -> TensorSpec:
+    """What is known of the windows while the sizes of the images are not."""
+    x, places = convert_to_tensor(input), convert_to_tensor(offsets, dtype_hint=float32)
+    if x.shape.rank not in (None, 4) or places.shape.rank not in (None, 2):
+        raise ValueError(
+            f"image.extract_glimpse: input must be 4-dimensional and offsets [batch, 2]; got {x.shape}, {places.shape}"
+        )
+    dims = x.shape.with_rank(4)
+    batch = dims[:1].merge_with(places.shape.with_rank(2)[:1])[0]
+    window = _core.known_value(convert_to_tensor(size))
+    return TensorSpec([batch, *([None, None] if window is None else dims_of(window)), dims[3]], x.dtype)
+
+
+extract_glimpse.result_specs = _glimpse_spec  # type: ignore[attr-defined]
 
 
 def glimpse(input: Any, size: Any, offsets: Any, noise: str, corner: Callable[..., Any]) -> Tensor:

@@ -14,6 +14,7 @@ from tapeflow._src.ops.arrays.constants import dynamic_dims, holds_symbolic, who
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.indexing import gather
 from tapeflow._src.ops.arrays.padding import pad
+from tapeflow._src.ops.arrays.shaping import broadcast_static_shape
 from tapeflow._src.ops.effects.assertions import Assert
 from tapeflow._src.ops.image.color import convert_image_dtype
 from tapeflow._src.ops.nn.convolutions import depthwise_conv2d
@@ -22,6 +23,7 @@ from tapeflow._src.ops.nn.pools import avg_pool2d
 from tapeflow._src.ops.nn.window_arguments import padding_of, per_dimension
 from tapeflow._src.types.dtypes import float32
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 
 def as_image(image: Any) -> Any:
@@ -518,6 +520,17 @@ def ssim(
     return primitives.Mean(similarity, [-1], False)
 
 
+def _similarity_spec(img1: Any, img2: Any, *rest: Any, return_index_map: bool = False, **_: Any) -> TensorSpec:
+    """What is known of the result while the sizes of the images are not."""
+    x, y = convert_to_tensor(img1).shape, convert_to_tensor(img2).shape
+    if return_index_map or any(rest[5:]) or x.rank is None or y.rank is None:
+        return TensorSpec(None, float32)
+    return TensorSpec(broadcast_static_shape(x.with_rank_at_least(3)[:-3], y.with_rank_at_least(3)[:-3]), float32)
+
+
+ssim.result_specs = _similarity_spec  # type: ignore[attr-defined]
+
+
 @public("image.ssim_multiscale", "compat.v1.image.ssim_multiscale")
 def ssim_multiscale(
     img1: Any,
@@ -548,6 +561,9 @@ def ssim_multiscale(
     stacked = primitives.Pack(parts, -1)
     product = primitives.Prod(primitives.Pow(stacked, convert_to_tensor(powers, dtype=stacked.dtype)), [-1], False)
     return primitives.Mean(product, [-1], False)
+
+
+ssim_multiscale.result_specs = _similarity_spec  # type: ignore[attr-defined]
 
 
 def _halved(x: Any) -> Tensor:

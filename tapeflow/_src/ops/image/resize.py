@@ -471,6 +471,22 @@ def crop_and_resize(
     return primitives.SelectV2(primitives.ExpandDims(seen, 3), y, cast(extrapolation_value, float32))
 
 
+def _crop_spec(image: Any, boxes: Any, box_indices: Any, crop_size: Any, *_: Any, **__: Any) -> TensorSpec:
+    """What is known of the crops while the sizes of the images are not."""
+    x, numbers = convert_to_tensor(image), convert_to_tensor(box_indices)
+    given = convert_to_tensor(boxes, dtype_hint=float32)
+    if x.shape.rank not in (None, 4) or given.shape.rank not in (None, 2) or numbers.shape.rank not in (None, 1):
+        raise ValueError(
+            "image.crop_and_resize: image, boxes and box_indices must have ranks 4, 2 and 1; got shapes "
+            f"{x.shape}, {given.shape} and {numbers.shape}"
+        )
+    count = numbers.shape.with_rank(1).merge_with(given.shape.with_rank(2)[:1])[0]
+    return TensorSpec([count, *_known_size(crop_size), x.shape.with_rank(4)[3]], float32)
+
+
+crop_and_resize.result_specs = _crop_spec  # type: ignore[attr-defined]
+
+
 def _rounded(positions: Any) -> Any:
     return primitives.Sign(positions) * primitives.Floor(primitives.Abs(positions) + 0.5)
 

@@ -353,7 +353,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     low = convert_to_tensor(clip_value_min, dtype=None if _core.is_tensor(clip_value_min) else values.dtype)
     high = convert_to_tensor(clip_value_max, dtype=None if _core.is_tensor(clip_value_max) else values.dtype)
     clipped = primitives.Maximum(primitives.Minimum(values, high), low)
-    if clipped.shape != values.shape:
+    if not clipped.shape.is_compatible_with(values.shape):
         raise ValueError(
             f"clip_by_value: the bounds must not change the shape; got {low.shape} and {high.shape} for {values.shape}."
         )

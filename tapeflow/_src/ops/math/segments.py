@@ -409,6 +409,13 @@ def histogram_fixed_width_bins(
     return cast(primitives.Minimum(primitives.Maximum(primitives.Floor(wide), 0), int(nbins) - 1), dtype)
 
 
+def _bins_spec(values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, *_: Any, **__: Any) -> TensorSpec:
+    return TensorSpec(convert_to_tensor(values).shape, as_dtype(dtype))
+
+
+histogram_fixed_width_bins.result_specs = _bins_spec  # type: ignore[attr-defined]
+
+
 @public("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
@@ -428,3 +435,13 @@ def histogram_fixed_width(
     places = (primitives.Maximum(values, low) - low) / ((high - low) / float(int(nbins)))
     places = cast(primitives.Minimum(places, float(int(nbins) - 1)), int32)
     return primitives.UnsortedSegmentSum(_ones_for(places, as_dtype(dtype)), places, int(nbins))
+
+
+def _histogram_spec(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, *_: Any, **__: Any
+) -> TensorSpec:
+    count = _core.known_value(convert_to_tensor(nbins))
+    return TensorSpec([None if count is None else int(count)], as_dtype(dtype))
+
+
+histogram_fixed_width.result_specs = _histogram_spec  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ from tapeflow._src.ops.arrays.shaping import of_rank
 from tapeflow._src.types.dtypes import float32, float64, int32, int64
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 IsotonicRegression = namedtuple("IsotonicRegression", ["output", "segments"])
 
@@ -71,7 +72,18 @@ def ctc_loss(
     logit_length = convert_to_tensor(logit_length)
     if sparse:
         labels = check_time(labels, label_length, logit_length)
-    return primitives.CTCLossDense(logits, labels, label_length, logit_length, blank % classes)
+    loss = primitives.CTCLossDense(logits, labels, label_length, logit_length, blank % classes)
+    if _core.is_symbolic(loss):
+        loss.set_shape(label_length.shape.merge_with(logit_length.shape))
+    return loss
+
+
+def _loss_spec(labels: Any, logits: Any, label_length: Any, logit_length: Any, *_: Any, **__: Any) -> TensorSpec:
+    """What is known of the losses while the number of classes is not."""
+    return TensorSpec(convert_to_tensor(logit_length).shape, convert_to_tensor(logits).dtype)
+
+
+ctc_loss.result_specs = _loss_spec  # type: ignore[attr-defined]
 
 
 def check_time(labels: Any, label_length: Any, logit_length: Any, merge_repeated: bool = True) -> Any:

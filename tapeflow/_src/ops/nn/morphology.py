@@ -17,6 +17,7 @@ from tapeflow._src.ops.nn.window_arguments import (
     per_dimension,
 )
 from tapeflow._src.types.errors import InvalidArgumentError
+from tapeflow._src.types.tensor_spec import TensorSpec
 
 # ---- morphology
 
@@ -97,3 +98,14 @@ def erosion2d(
     filters = convert_to_tensor(filters, dtype_hint=value.dtype)
     flipped = primitives.ReverseV2(filters, [0, 1])
     return -_dilate("nn.erosion2d", -value, flipped, strides, padding, dilations)
+
+
+def _morphology_spec(x: Any, filters: Any, *_: Any, **__: Any) -> TensorSpec:
+    """What is known of the result while the sizes of the images are not."""
+    images, depth = convert_to_tensor(x), convert_to_tensor(filters).shape.with_rank(3)[2:]
+    dims = images.shape.with_rank(4)
+    return TensorSpec([dims[0], None, None, *dims[3:].merge_with(depth)], images.dtype)
+
+
+dilation2d.result_specs = lambda input, filters, *_, **__: _morphology_spec(input, filters)  # type: ignore[attr-defined]
+erosion2d.result_specs = lambda value, filters, *_, **__: _morphology_spec(value, filters)  # type: ignore[attr-defined]
