@@ -334,3 +334,10 @@ def test_the_name_of_the_handle_can_be_set():
     variable = tf.Variable(1.0, name="first")
     variable._handle_name = "second:0"
     assert variable.name == variable._handle_name == "second:0"
+
+
+@pytest.mark.parametrize("what", ["synchronization", "aggregation"])
+def test_modes_that_do_not_exist_are_refused(what):
+    with pytest.raises(ValueError, match=f"Invalid variable {what} mode: x for variable"):
+        tf.Variable(1.0, **{what: "x"})
+    assert getattr(tf.Variable(1.0, **{what: None}), what).value == 0

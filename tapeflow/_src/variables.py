@@ -6,6 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from threading import local
 from types import MethodDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -179,6 +180,16 @@ def _operator_of_value(name: str) -> Callable[..., Any]:
     return call
 
 
+def _mode(kind: type[Enum], given: Any, what: str, name: str | None) -> Any:
+    """A member of an enumeration; its value or None, which is the first, may stand for it."""
+    if isinstance(given, Enum):
+        return given
+    try:
+        return kind(0 if given is None else given)
+    except ValueError:
+        raise ValueError(f"Invalid variable {what} mode: {given} for variable: {name}") from None
+
+
 @public("Variable")
 class Variable(_core.Variable, Trackable, metaclass=_VariableType):
     """A tensor that can be changed, and that tapes watch by themselves if it is trainable.
@@ -221,6 +232,8 @@ class Variable(_core.Variable, Trackable, metaclass=_VariableType):
             )
         if constraint is not None and not callable(constraint):
             raise ValueError("Variable: the `constraint` argument must be a callable.")
+        synchronization = _mode(VariableSynchronization, synchronization, "synchronization", name)
+        aggregation = _mode(VariableAggregation, aggregation, "aggregation", name)
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
         self._synchronization, self._aggregation, self._constraint = synchronization, aggregation, constraint

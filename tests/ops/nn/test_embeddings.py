@@ -57,3 +57,15 @@ def test_safe_lookup_of_ragged_ids():
     weights = tf.ragged.constant([[1.0, 3.0], [], [2.0]])
     found = tf.nn.safe_embedding_lookup_sparse(tf.eye(3), ids, weights)
     assert found.numpy().tolist() == [[0.25, 0.75, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+def test_ids_that_are_no_integers_are_refused():
+    params = tf.eye(3)
+    ids = tf.SparseTensor([[0, 0]], [1.0], [1, 1])
+    for call in (
+        lambda: tf.nn.embedding_lookup(params, [1.0]),
+        lambda: tf.nn.embedding_lookup([params, params], [1.0]),
+        lambda: tf.nn.embedding_lookup_sparse(params, ids, None),
+    ):
+        with pytest.raises((TypeError, tf.errors.InvalidArgumentError), match="int"):
+            call()

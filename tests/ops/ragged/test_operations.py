@@ -129,3 +129,55 @@ def test_the_error_of_a_refused_ragged_tensor_prints_it(wrapper):
         wrapper(lambda: tf.sort(refused))()
     copied = pickle.loads(pickle.dumps(caught.value))
     assert str(copied) == str(caught.value) and copied.args == (str(caught.value),)
+
+
+_DEEP = [[[1.0, 2.0], [3.0]], [], [[4.0]], [[7.0], [8.0, 10.0, 12.0]]]
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(
+    ("axes", "means", "variances", "ones"),
+    [
+        ([1, 2], [2.0, np.nan, 4.0, 9.25], [2 / 3, np.nan, 0.0, 3.6875], (4, 1, 1)),
+        ([0, 1], [4.6, 6.0, 12.0], [6.64, 16.0, 0.0], (1, 1, 3)),
+        ([2, 0], [3.5, 8.25], [5.25, 11.1875], (1, 2, 1)),
+    ],
+)
+def test_means_over_several_axes_weigh_every_element_alike(axes, means, variances, ones, keepdims):
+    x = tf.ragged.constant(_DEEP)
+    for reduce, wanted in (
+        (tf.reduce_mean, means),
+        (tf.math.reduce_variance, variances),
+        (tf.math.reduce_std, np.sqrt(variances)),
+    ):
+        found = reduce(x, axis=axes, keepdims=keepdims)
+        found = found.to_tensor() if isinstance(found, tf.RaggedTensor) else found
+        np.testing.assert_allclose(found, np.reshape(wanted, ones if keepdims else [-1]), rtol=1e-5)
+
+
+def test_reductions_of_all_elements_can_keep_the_dimensions():
+    x = tf.ragged.constant(_DEEP)
+    for axis in (None, [0, 1, 2]):
+        np.testing.assert_allclose(tf.reduce_sum(x, axis=axis, keepdims=True), [[[47.0]]])
+
+
+def test_reductions_over_no_axis():
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    assert tf.reduce_mean(x, axis=[]).to_list() == [[1.0, 2.0], [3.0]]
+    assert tf.math.reduce_variance(x, axis=[]).to_list() == [[0.0, 0.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda r: tf.reduce_sum(r, 5), ValueError, "axis=5 out of bounds: expected -2<=axis<2"),
+        (lambda r: tf.reverse(r, [5]), ValueError, r"axis\[0\]=5 out of bounds"),
+        (lambda r: tf.tile(r, [1]), tf.errors.InvalidArgumentError, "vector of length 2"),
+        (lambda r: tf.tile(r, [1, -1]), tf.errors.InvalidArgumentError, "without negative numbers"),
+        (lambda r: tf.ragged.boolean_mask(r, [True]), ValueError, r"Shapes \(2,\) and \(1,\) are incompatible"),
+        (lambda r: tf.RaggedTensorSpec([None, None], ragged_rank=2), ValueError, r"must be less than rank \(2\)"),
+    ],
+)
+def test_axes_masks_and_multiples_that_do_not_fit(call, error, words):
+    with pytest.raises(error, match=words):
+        call(tf.ragged.constant([[1, 2], [3]]))

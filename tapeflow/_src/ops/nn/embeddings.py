@@ -44,7 +44,9 @@ def lookup(params: Any, ids: Any, strategy: str = "div", max_norm: Any = None) -
     if max_norm is None and _core.is_tensor(params) and (ids.dtype is int32 or ids.dtype is int64):
         return primitives.GatherV2(params, ids)
     parts = _parts(params)
-    if ids.dtype not in (int32, int64):
+    if ids.dtype not in (int32, int64) and (ids.dtype.is_integer or len(parts) > 1):
+        if not ids.dtype.is_integer:
+            raise TypeError(f"embedding_lookup: ids must be integers; got {ids.dtype.name}")
         ids = cast(ids, int64)
     if len(parts) == 1:
         return _clip_rows(gather(parts[0], ids), ids.shape.rank, max_norm)

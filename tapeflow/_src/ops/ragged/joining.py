@@ -95,8 +95,10 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
         if mask.shape.rank == 0:
             raise ValueError("ragged.boolean_mask: mask cannot be scalar.")
         if mask.shape.rank == 1:
+            data = data if isinstance(data, RaggedTensor) else convert_to_tensor(data)
+            data.shape[:1].assert_is_compatible_with(mask.shape)
             places = primitives.Squeeze(primitives.Where(mask), [1])
-            return gather_rows(data if isinstance(data, RaggedTensor) else convert_to_tensor(data), places)
+            return gather_rows(data, places)
         mask = RaggedTensor.from_tensor(mask, ragged_rank=mask.shape.rank - 1)
     if not isinstance(data, RaggedTensor):
         data = constant(data) if isinstance(data, list) else convert_to_tensor(data)

@@ -20,6 +20,7 @@ from tapeflow._src.ops.ragged.gathering import dynamic_partition, gather, gather
 from tapeflow._src.ops.ragged.joining import boolean_mask, concat, stack
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor, add_operation
 from tapeflow._src.ops.ragged.reductions import (
+    mean_over_several,
     of_bool,
     of_inexact,
     reduction,
@@ -30,9 +31,10 @@ from tapeflow._src.ops.ragged.reductions import (
     segment_mean,
     segment_std,
     segment_variance,
+    variance_over_several,
     with_axis,
 )
-from tapeflow._src.ops.ragged.rows import expand_dims
+from tapeflow._src.ops.ragged.rows import axis_in, expand_dims
 from tapeflow._src.ops.strings.strings import reduce_join
 from tapeflow._src.types.dtypes import int64
 from tapeflow._src.types.errors import InvalidArgumentError
@@ -49,14 +51,20 @@ def _where(condition: RaggedTensor, x: Any = None, y: Any = None, name: str | No
 
 
 def _reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> Any:
-    for a in dims_of(axis):
-        key = [builtins.slice(None)] * (a % tensor.shape.rank) + [builtins.slice(None, None, -1)]
+    for place, a in enumerate(dims_of(axis)):
+        at = axis_in(a, tensor.shape.rank, f"axis[{place}]")
+        key = [builtins.slice(None)] * at + [builtins.slice(None, None, -1)]
         tensor = tensor[tuple(key)]
     return tensor
 
 
 def _tile(input: RaggedTensor, multiples: Any, name: str | None = None) -> Any:
-    for axis, times in enumerate(dims_of(multiples)):
+    counts, rank = dims_of(multiples), input.shape.rank
+    if len(counts) != rank or min(counts) < 0:
+        raise InvalidArgumentError.of(
+            f"tile: Expected multiples argument to be a vector of length {rank} without negative numbers; got {counts}"
+        )
+    for axis, times in enumerate(counts):
         input = (
             concat([input] * times, axis) if times else input[(builtins.slice(None),) * axis + (builtins.slice(0, 0),)]
         )
@@ -258,8 +266,11 @@ def _matrix_sizes(matrices: Any, swapped: bool) -> tuple[Any, Any]:
     return (columns, rows) if swapped else (rows, columns)
 
 
-_mean = reduction(segment_mean, of_inexact(primitives.Mean))
-_variance = reduction(segment_variance, of_inexact(reduce_variance))
+_mean = reduction(segment_mean, of_inexact(primitives.Mean), mean_over_several)
+_variance = reduction(segment_variance, of_inexact(reduce_variance), variance_over_several)
+_std = reduction(
+    segment_std, of_inexact(reduce_std), lambda x, axes, _: primitives.Sqrt(variance_over_several(x, axes, _variance))
+)
 
 
 def _moments(
@@ -312,7 +323,7 @@ for _name, _function in {
     "reduce_any": reduction(segment_bool(primitives.UnsortedSegmentMax), of_bool(primitives.Any)),
     "reduce_all": reduction(segment_bool(primitives.UnsortedSegmentMin), of_bool(primitives.All)),
     "reduce_variance": _variance,
-    "reduce_std": reduction(segment_std, of_inexact(reduce_std)),
+    "reduce_std": _std,
     "reduce_logsumexp": reduction(segment_logsumexp, reduce_logsumexp),
     "moments": _moments,
     "repeat": _repeat,

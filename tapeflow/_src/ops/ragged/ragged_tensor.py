@@ -495,6 +495,8 @@ class RaggedTensorSpec(ShapedSpec):
             ragged_rank = self._shape.rank - 1
         if not isinstance(ragged_rank, int | np.integer):
             raise TypeError(f"RaggedTensorSpec: Argument `ragged_rank` must be an int. Received {ragged_rank!r}.")
+        if self._shape.rank is not None and ragged_rank >= self._shape.rank:
+            raise ValueError(f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({self._shape.rank}).")
         self._ragged_rank = int(ragged_rank)
         self._flat_values_spec = flat_values_spec
 

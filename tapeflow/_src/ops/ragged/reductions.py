@@ -7,23 +7,31 @@ from typing import Any
 from tapeflow._src import _core, primitives
 from tapeflow._src.ops.arrays.constants import dims_of
 from tapeflow._src.ops.arrays.conversion import cast
+from tapeflow._src.ops.math.reductions import reduce_variance
 from tapeflow._src.ops.ragged.ragged_tensor import RaggedTensor
 from tapeflow._src.ops.ragged.row_splits import spans, splits_from_lengths
-from tapeflow._src.ops.ragged.rows import expand_dims
+from tapeflow._src.ops.ragged.rows import axis_in, expand_dims
 from tapeflow._src.types.dtypes import float64, int32
 
 
-def reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
-    """A reduction by name: over all elements, over the rows, or over positions in the rows."""
+def reduction(fold: Any, whole: Any, over_several: Any = None) -> Any:
+    """A reduction by name: over all elements, over the rows, or over positions in the rows.
+
+    One after the other along several axes, unless `over_several(x, axes, reduce)` says otherwise.
+    """
 
     def reduce(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-        x = input_tensor
-        if axis is None:
-            return whole(x.flat_values, None, keepdims)
-        axes = sorted({a % x.shape.rank for a in dims_of(axis)}, reverse=True)
-        if len(axes) == x.shape.rank:
-            return whole(x.flat_values, None, False)
-        for a in axes:
+        x, rank = input_tensor, input_tensor.shape.rank
+        axes = None if axis is None else sorted({axis_in(a, rank) for a in dims_of(axis)})
+        if axes is None or len(axes) == rank:
+            result = whole(x.flat_values, None, False)
+            return primitives.Reshape(result, [1] * rank) if keepdims else result
+        if over_several and len(axes) != 1:
+            result = over_several(x, axes, reduce)
+            for a in axes if keepdims else ():
+                result = _expanded(result, a)
+            return result
+        for a in reversed(axes):
             x = one(x, a, keepdims) if isinstance(x, RaggedTensor) else whole(x, a, keepdims)
         return x
 
@@ -37,11 +45,37 @@ def reduction(fold: Any, whole: Any, finish: Any = None) -> Any:
             return x.with_values(inner)
         ids, count = (x.value_rowids(), x.nrows()) if axis == 1 else (x._places_in_rows(), x.bounding_shape(1))
         result = segment_fold(fold, x.values, ids, _plain_count(count))
-        if not keepdims:
-            return result
-        return expand_dims(result, axis) if isinstance(result, RaggedTensor) else primitives.ExpandDims(result, axis)
+        return _expanded(result, axis) if keepdims else result
 
     return reduce
+
+
+def _expanded(x: Any, axis: int) -> Any:
+    return expand_dims(x, axis) if isinstance(x, RaggedTensor) else primitives.ExpandDims(x, axis)
+
+
+def mean_over_several(x: RaggedTensor, axes: list[int], _: Any) -> Any:
+    """The sum by the number of elements: rows of several lengths have several weights."""
+    total = reduction(primitives.UnsortedSegmentSum, with_axis(primitives.Sum))
+    values = as_inexact(x.flat_values)
+    ones = primitives.BroadcastTo(cast(1, values.dtype), primitives.Shape(values))
+    count = total(x.with_flat_values(ones), axes)
+    return total(x.with_flat_values(values), axes) / count
+
+
+def variance_over_several(x: RaggedTensor, axes: list[int], reduce: Any) -> Any:
+    """That of dimensions merged into one, or else the mean of the squares without the square of the mean."""
+    values = as_inexact(x.flat_values)
+    if not axes:
+        return x.with_flat_values(values - values)
+    if axes == [*range(axes[0], axes[-1] + 1)]:
+        merged = x.merge_dims(axes[0], axes[-1])
+        if isinstance(merged, RaggedTensor):
+            return reduce(merged, axes[0])
+        return reduce_variance(as_inexact(merged), axes[0])
+    mean = mean_over_several(x, axes, reduce)
+    squares = mean_over_several(x.with_flat_values(values * values), axes, reduce)
+    return primitives.Maximum(squares - mean * mean, cast(0, values.dtype))
 
 
 def _plain_count(count: Any) -> Any:

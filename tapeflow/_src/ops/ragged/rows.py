@@ -54,7 +54,7 @@ def _row_number(nrows: Any) -> Any:
     return nrows
 
 
-def _axis_in(axis: Any, rank: int | None, name: str = "axis") -> int:
+def axis_in(axis: Any, rank: int | None, name: str = "axis") -> int:
     """The axis counted from the front."""
     if not isinstance(axis, int):
         raise TypeError(f"{name} must be an int; got {type(axis).__name__}")
@@ -350,7 +350,7 @@ class RaggedRows(CompositeTensor):
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows along `axis`."""
-        axis = _axis_in(axis, self.shape.rank)
+        axis = axis_in(axis, self.shape.rank)
         if axis == 0:
             return self.nrows()
         if axis == 1:
@@ -431,7 +431,7 @@ class RaggedRows(CompositeTensor):
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """The dimensions from `outer_axis` to `inner_axis` as one."""
         rank = self.shape.rank
-        outer, inner = _axis_in(outer_axis, rank, "outer_axis"), _axis_in(inner_axis, rank, "inner_axis")
+        outer, inner = axis_in(outer_axis, rank, "outer_axis"), axis_in(inner_axis, rank, "inner_axis")
         if outer > inner:
             raise ValueError(
                 f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis})"
