@@ -59,3 +59,13 @@ def test_one_measurement_of_several_cuts_is_no_share_of_each():
         (other,) = (line for line in lines if line != finding.line)
         assert f"here and at line {other} together" in finding.message
         assert [place[1] for place in finding.evidence["together_with"]] == [other]
+
+
+def test_copies_draw_the_numbers_of_the_step():
+    tf.random.set_seed(None)
+    w = tf.Variable([[0.5, -1.0], [2.0, 0.1]])
+    with tf.debugging.Doctor() as doctor, tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.random.normal([6, 2]) @ w) ** 2) + 5.0 * float(tf.reduce_sum(w**2))
+        tape.gradient(loss, w)
+    (finding,) = doctor.findings
+    assert finding.kind == "partly-cut" and finding.evidence["lost"] > 0.5

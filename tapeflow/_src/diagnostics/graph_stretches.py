@@ -17,6 +17,7 @@ from typing import Any
 from tapeflow._src import _core
 from tapeflow._src.diagnostics.finding import Finding
 from tapeflow._src.diagnostics.numeric_probe import Probe
+from tapeflow._src.ops.random.seeds import fork_copy
 
 _FIRST_STEPS = 200  # which all run eagerly
 _WATCHED = 10  # steps between two stretches
@@ -143,7 +144,7 @@ class Replay:
         from_copy, answer = os.pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # that there are other threads
-            self._process = os.fork()
+            self._process = fork_copy()
         if self._process:
             os.close(order)
             os.close(answer)

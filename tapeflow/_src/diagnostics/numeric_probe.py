@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tapeflow._src import _core
+from tapeflow._src.ops.random.seeds import fork_copy
 
 _PATIENCE = 5.0  # seconds that one run of the step may take
 _BUDGET = 10.0  # seconds for all runs of a probe
@@ -61,7 +62,7 @@ class Probe:
         to_here, from_copy = os.pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # that there are other threads
-            self._server = os.fork()
+            self._server = fork_copy()
         if self._server == 0:
             os.close(from_here)
             os.close(to_here)
@@ -80,7 +81,7 @@ class Probe:
             order = os.read(orders, struct.calcsize(_ORDER))
             if len(order) < struct.calcsize(_ORDER):
                 os._exit(0)
-            child = os.fork()
+            child = fork_copy()
             if child == 0:
                 self._results = results
                 self._begin_run(*struct.unpack(_ORDER, order))

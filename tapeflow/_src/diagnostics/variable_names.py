@@ -63,6 +63,7 @@ def name_of_variable(source: Any, frames: Frames) -> str:
         return path
     variable = variable_behind(source)
     names = [n.label for n in names_of(source, frames)]
+    names = [name for name in names if not name.endswith("._value")]  # a variable that Keras holds has a path
     if names:
         return names[0]
     given = str(getattr(variable, "name", "")).removesuffix(":0") if isinstance(variable, _core.Variable) else ""

@@ -70,3 +70,24 @@ def test_that_the_doctor_reads_a_variable_is_no_event_of_the_program():
             read += [event for event, *_ in outer._events()]
             outer.gradient(loss, w)
     assert read.count("assign") == 2 and "numpy" not in read
+
+
+def test_a_trial_step_that_is_taken_back_is_none():
+    rows = tf.constant([[1.0, 2.0], [0.5, -1.0], [2.0, 0.3]])
+    tf.install_as_tensorflow()
+    optimizer = tf.keras.optimizers.SGD(0.05)
+    b = tf.Variable([0.1, -0.1])  # its gradient has one direction only: the sum is zero
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits([0, 1, 0], rows + b))
+        return tape.gradient(loss, b)
+
+    with tf.debugging.Doctor() as doctor:
+        for _ in range(8):
+            change = 0.05 * tf.math.l2_normalize(gradient())
+            b.assign_add(change)
+            second = gradient()
+            b.assign_sub(change)
+            optimizer.apply_gradients([(second, b)])
+    assert "applied-twice" not in {f.kind for f in doctor.findings}

@@ -31,6 +31,7 @@ class ChangesByHand:
         self._gradients: dict[int, Any] = {}  # of the step, by variable
         self._open: dict[int, tuple[Any, np.ndarray[Any, Any], Any]] = {}  # changed: its value before, and where
         self._along: dict[int, tuple[Any, Any]] = {}  # changed along the gradient in this step, and where
+        self._moves: dict[int, np.ndarray[Any, Any]] = {}  # the last change of each variable by the program
         self._applied: dict[int, Any] = {}  # by optimizers, in this step, and where
         self._counts: dict[Any, int] = {}  # by the code and instruction of the change
         self._last_scalars: dict[int, tuple[float, float]] = {}  # by variable: its last gradient and change
@@ -41,6 +42,8 @@ class ChangesByHand:
         self._steps += 1
         looked_at = self._steps <= _STEPS
         self._gradients = {id(v): gradient for v, (_, gradient) in zip(variables, pairs)} if looked_at else {}
+        if not looked_at:
+            self._moves.clear()
         return looked_at
 
     def see_change(self, variable: Any, place: tuple[Any, int]) -> None:
@@ -70,6 +73,10 @@ class ChangesByHand:
         variable, before, place = self._open.pop(key)
         moved = np.asarray(variable.numpy()).reshape(-1) - before
         gradient = np.asarray(self._gradients[key].numpy()).reshape(-1)
+        last = self._moves.get(key)
+        self._moves[key] = moved
+        if last is not None and norm(last + moved) < _SAME_RATE * norm(moved):
+            return  # it takes back a trial step
         size = norm(moved) * norm(gradient) if moved.shape == gradient.shape else 0.0
         if size == 0 or dot(moved, gradient) > -_ALIGNED * size:
             return

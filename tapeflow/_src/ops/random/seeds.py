@@ -39,6 +39,7 @@ class _Seeds:
 
     def __init__(self) -> None:
         self.lock = Lock()
+        self.copied = False  # whether a fork now is a copy that runs the same again
         # The streams of each traced function, where they begin, and whether they have seeds.
         self.streams_by_graph: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
         self.number_by_graph: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -60,6 +61,8 @@ _seeds = _Seeds()
 def _begin_in_child() -> None:
     """In the child of a fork, streams without a seed begin elsewhere than those of the parent and of other children."""
     _seeds.lock = Lock()  # another thread may have held it
+    if _seeds.copied:
+        return
     if _seeds.seed is None:
         _seeds.operation_seeds = random.Random()
     open_streams = [stream for (_, first, _), stream in _seeds.stream_by_operation.items() if first is None]
@@ -73,6 +76,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_in_child)
 
 
+def fork_copy() -> int:
+    """As `os.fork`, but the child draws the numbers that the parent will draw."""
+    snapshot()
+    _seeds.copied = True
+    try:
+        return os.fork()
+    finally:
+        _seeds.copied = False
+
+
 class Snapshot:
     """Where all streams stood at one moment, and what was begun since: enough to run the same operations again."""
 
@@ -82,7 +95,7 @@ class Snapshot:
 
 
 def snapshot() -> Snapshot:
-    """The state of all streams."""
+    """The state of all streams; that of operations without seeds has begun."""
     with _seeds.lock:
         if _seeds.seed is None and (None, None, None) not in _seeds.stream_by_operation:
             _seeds.stream_by_operation[None, None, None] = _new_stream(None, None)
