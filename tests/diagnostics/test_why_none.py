@@ -233,3 +233,12 @@ def test_a_line_inside_a_vectorised_map():
         y = tf.reduce_sum(tf.vectorized_map(quantise, x))
     answer = tape.explain(y, x)
     assert (answer.operation, answer.line) == ("rint", quantise.__code__.co_firstlineno + 1)
+
+
+def test_what_leaves_is_the_variable_or_what_is_computed_from_it():
+    w = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        first = tf.reduce_sum(tf.constant(w.numpy() * 2.0))
+        second = tf.reduce_sum(tf.constant(tf.tanh(w).numpy() * 3.0))
+    assert "`w` leaves as a NumPy array" in tape.explain(first, w).text
+    assert "What is computed from `w` leaves as a NumPy array" in tape.explain(second, w).text

@@ -223,9 +223,10 @@ class _Question(Question):
             "boolean": "a condition of the program",
             "argument": "a Python number",
         }
+        leaving = self.name_text() if path[0] is first else f"What is computed from {self.name_text(False)}"
         return Explanation(
             "numpy or numbers",
-            f"{self.name_text()} leaves as {kinds[str(first.breaks)]}, and what Python computes is not recorded",
+            f"{leaving} leaves as {kinds[str(first.breaks)]}, and what Python computes is not recorded",
             "Compute with operations of tf all the way, or wrap the function with tf.custom_gradient.",
             {"numpy": "numpy", "number": "float", "boolean": "bool"}.get(str(first.breaks)),
             *step.place,
