@@ -264,3 +264,15 @@ def test_infinities_on_purpose_are_no_findings():
     with tf.experimental.FirstNan() as search:
         weights = tf.nn.softmax(tf.constant([[-np.inf, -np.inf]]) + weights)
     assert [(o.kind, o.operation) for o in search.findings] == [("nan", "Softmax")]
+
+
+def test_operands_of_a_gradient_are_those_of_the_operation_in_its_rule():
+    x = tf.Variable([1.0, 0.5])
+    with tf.debugging.Doctor() as doctor, tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.acos(x))
+        tape.gradient(loss, x)
+    (finding,) = doctor.findings
+    assert finding.message.startswith(
+        "the gradient of tf.acos makes infinity in tf.math.reciprocal of 0 at position [0]"
+    )
+    assert "inside (-1, 1)" in finding.remedy

@@ -96,7 +96,7 @@ class NanFindings:
         else:
             what = "NaN" if origin.kind == "nan" else "infinity"
             through = f" through the {holder}" if holder else ""
-            message = f"{origin.work} makes {what}{given}{where}; it reaches {reached}{through}"
+            message = f"{origin.work} makes {what}{origin.inner}{given}{where}; it reaches {reached}{through}"
             kind = "nan" if origin.kind == "nan" else "infinity"
         row = origin.position[0] if origin.position else None
         self._report(

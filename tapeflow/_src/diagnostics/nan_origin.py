@@ -47,13 +47,20 @@ class Origin(NamedTuple):
         named = f"tf.{self.function}" if self.name.islower() else f"the operation {self.operation}"
         return primitives.facts_by_name.get(self.operation, {}).get("symbol") or named
 
+    @property
+    def inner(self) -> str:
+        """Of a gradient: the public operation in its rule whose operands are known."""
+        if not self.gradient_of or not self.operands or not self.name.islower():
+            return ""
+        return f" in {primitives.facts_by_name.get(self.operation, {}).get('symbol') or f'tf.{self.function}'}"
+
     def __str__(self) -> str:
         what = {"nan": "NaN", "infinity": "an infinity", "data": "data that is not finite"}[self.kind]
         work = self.work
         given = f" from {', '.join(f'{n:g}' for n in self.operands)}" if self.operands else ""
         where = f" at position {list(self.position)}" if self.position else ""
         verb = "was given" if self.kind == "data" else "made"
-        return f"{work} {verb} {what}{given}{where} ({place_text(self.file, self.line)}). {self.remedy}"
+        return f"{work} {verb} {what}{self.inner}{given}{where} ({place_text(self.file, self.line)}). {self.remedy}"
 
     @property
     def remedy(self) -> str:
@@ -62,8 +69,12 @@ class Origin(NamedTuple):
         facts = primitives.facts_by_name.get(self.operation, {})
         if self.gradient_of:
             forward = _facts_by_written_name().get(self.gradient_of, {})
-            advice = forward.get("non_finite_gradient_advice") or facts.get("non_finite_advice")
-            return advice or "Keep the argument away from where the derivative is infinite."
+            advice = forward.get("non_finite_gradient_advice") or forward.get("non_finite_advice")
+            return (
+                advice
+                or facts.get("non_finite_advice")
+                or "Keep the argument away from where the derivative is infinite."
+            )
         advice = facts.get("non_finite_advice") or "Clip the arguments of the operation."
         return _OVERFLOW if self._overflows and "overflow" not in advice else advice
 
