@@ -92,3 +92,21 @@ def test_long_linspace(dtype):
         assert y[0] == -1 and y[-1] == 3
     rows = tf.linspace(tf.constant([0, 1], dtype), tf.constant([1, 3], dtype), 2000, axis=-1)
     np.testing.assert_allclose(rows, np.linspace([0, 1], [1, 3], 2000, axis=-1), atol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64", "complex64"])
+def test_steps_of_every_size_and_length(dtype):
+    x = np.arange(1, 131).astype(dtype)
+    given = tf.constant(x)
+    for step in (2, 3, 4, 7, -2, -3):
+        for length in (*range(1, 20), 64, 65, 130):
+            np.testing.assert_array_equal(given[:length][::step].numpy(), x[:length][::step])
+            np.testing.assert_array_equal(given[-length:][::step].numpy(), x[-length:][::step])
+
+
+@pytest.mark.parametrize("columns", [2, 3, 5])
+def test_columns_of_every_length(columns):
+    for rows in (*range(1, 20), 64, 65):
+        x = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+        for column in range(columns):
+            np.testing.assert_array_equal(tf.constant(x)[:, column].numpy(), x[:, column])
