@@ -61,7 +61,8 @@ def array_equal(a1: Any, a2: Any) -> Tensor:
     x, y = promoted(a1, a2)
     dims = zip(x.shape.as_list(), y.shape.as_list())
     if x.shape.rank != y.shape.rank or any(m != n for m, n in dims if None not in (m, n)):
-        return convert_to_tensor(False)
+        different: Tensor = convert_to_tensor(False)
+        return different
     if x.shape.is_fully_defined() and y.shape.is_fully_defined():
         return primitives.All(primitives.Equal(x, y), None, False)
     same = primitives.All(primitives.Equal(primitives.Shape(x), primitives.Shape(y)), None, False)

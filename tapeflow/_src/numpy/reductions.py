@@ -108,7 +108,7 @@ def var(
     if not ddof:
         return variance
     if x.shape.is_fully_defined():
-        n = x.shape.num_elements() / max(1, variance.shape.num_elements())
+        n = (x.shape.num_elements() or 0) / max(1, variance.shape.num_elements() or 0)
         return variance * (n / (n - ddof) if n > ddof else float("inf"))  # as NumPy: of too few, not a number
     kind = variance.dtype
     count = cast(shaping.size(x), kind) / cast(primitives.Maximum(shaping.size(variance), 1), kind)
