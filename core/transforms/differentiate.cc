@@ -36,9 +36,9 @@ SmallVector<uint8_t, 64> dependents(const Graph& graph, std::span<const ValueId>
 namespace {
 
 std::shared_ptr<Graph> subgraph(const Graph& from, std::span<const ValueId> given, std::span<const ValueId> wanted,
-                                bool effects) {
+                                std::span<const int> effects) {
   auto graph = std::make_shared<Graph>();
-  build_subgraph(*graph, from, given, wanted, effects);
+  build_subgraph(*graph, from, given, wanted, false, effects);
   return graph;
 }
 
@@ -104,9 +104,13 @@ std::shared_ptr<JointParts> differentiate(const Graph& graph, std::span<const Te
   const SmallVector<uint8_t, 64> backward = dependents(joint, cotangents);
   std::vector<uint8_t> crosses(joint.values.size(), 0);
   auto cross = [&](ValueId v) { crosses[v] |= !backward[v] && joint.values[v].node != Value::kConstant; };
-  for (const Node& node : joint.nodes) {
-    if (!node.outputs || !backward[node.first_output]) continue;
-    for_each_operand(node, cross);
+  std::vector<int> forward_effects, backward_effects;
+  for (size_t i = 0; i < joint.nodes.size(); ++i) {
+    const Node& node = joint.nodes[i];
+    bool late = false;
+    for_each_operand(node, [&](ValueId v) { late |= bool(backward[v]); });
+    if (node.op && node.op->effect) (late ? backward_effects : forward_effects).push_back(int(i));
+    if (late) for_each_operand(node, cross);
   }
   for (ValueId v : wanted) cross(v);
   std::vector<ValueId> given, forward_outputs = results;
@@ -117,9 +121,9 @@ std::shared_ptr<JointParts> differentiate(const Graph& graph, std::span<const Te
     auto input = std::find(primal.begin(), primal.end(), v);
     parts->residual_inputs.push_back(input == primal.end() ? -1 : int(input - primal.begin()));
   }
-  parts->forward = subgraph(joint, primal, forward_outputs, true);
+  parts->forward = subgraph(joint, primal, forward_outputs, forward_effects);
   given.insert(given.end(), cotangents.begin(), cotangents.end());
-  parts->backward = subgraph(joint, given, wanted, false);
+  parts->backward = subgraph(joint, given, wanted, backward_effects);
   return parts;
 }
 
@@ -204,7 +208,7 @@ const std::shared_ptr<Graph>& backward_part(JointParts& parts, std::span<const u
     if (parts.by_rows[k] && ++next && wanted[k]) outputs.push_back(whole.outputs[next]);
   }
   keep(parts.partial_backwards,
-       std::pair(std::vector<uint8_t>(wanted.begin(), wanted.end()), subgraph(whole, whole.inputs, outputs, false)));
+       std::pair(std::vector<uint8_t>(wanted.begin(), wanted.end()), subgraph(whole, whole.inputs, outputs, {})));
   return parts.partial_backwards.back().second;
 }
 

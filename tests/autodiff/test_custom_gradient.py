@@ -165,6 +165,30 @@ def test_reverse_over_a_forward_rule():
     np.testing.assert_allclose(accumulator.jvp(first), -np.sin(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_effects_of_a_rule_in_a_function_run_in_the_backward_pass(persistent):
+    came, total = [], tf.Variable(0.0)
+
+    @tf.custom_gradient
+    def noted(x):
+        def rule(dy):
+            tf.py_function(lambda value: came.append(float(value)), [dy], [])
+            total.assign_add(dy)
+            return tf.py_function(lambda value: 2.0 * value, [dy], tf.float32)
+
+        return x * 1.0, rule
+
+    function = tf.function(lambda x: noted(x) * 3.0)
+    x = tf.constant(5.0)
+    for run in (1, 2):
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch(x)
+            y = function(x)
+        assert len(came) == run - 1 and float(y) == 15.0
+        assert float(tape.gradient(y, x)) == 6.0
+        assert came == [3.0] * run and float(total) == 3.0 * run
+
+
 def test_forward_mode_uses_the_given_rule_in_functions():
     calls = []
     function = tf.custom_gradient(lambda x, y: (tf.round(x * y), lambda dy: (dy * y, dy * x)))

@@ -39,6 +39,7 @@ def test_collectives_and_their_derivatives(how):
             assert float(values[f"{kind} gradient"]) == 2 * 2 * 5 * 2 * x
             assert float(values[f"{kind} gather gradient"]) == 2 * 2 * 3 * x * 3
         assert values["eager second"] == values["function second"]
+        assert float(values["gradient around"]) == 2 * 2 * x
         for kind in ("tangent", "function tangent", "tangent around"):
             assert float(values[kind]) == 2 * 1.0 + 2 * 2.0
         over = "\u00fcber".encode()

@@ -65,6 +65,16 @@ for name, run in (("eager", through), ("function", tf.function(through))):
 show("tangent", strategy.run(tangent, args=(x,)))
 show("function tangent", strategy.run(tf.function(tangent), args=(tf.constant(rank + 1.0),)))
 square = tf.function(lambda x: replica().all_reduce("SUM", x * x))
+
+
+def gradient_around(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = square(x)
+    return tape.gradient(total, x)
+
+
+show("gradient around", strategy.run(gradient_around, args=(x.read_value(),)))
 with tf.autodiff.ForwardAccumulator(x, tf.constant(1.0)) as around:
     reduced = strategy.run(square, args=(x.read_value(),))
 show("tangent around", around.jvp(reduced))
