@@ -159,3 +159,27 @@ def test_public_functions_are_functions_to_programs_that_look():
         assert not inspect.iscoroutinefunction(function)
         assert pickle.loads(pickle.dumps(function)) is function
     assert "features" in inspect.signature(tf.nn.relu).parameters
+
+
+@pytest.mark.parametrize("path", ["compat.v1.placeholder", "keras.layers.Dense", "test.TestCase"])
+def test_names_that_several_threads_ask_for_first(path):
+    program = f"""
+import sys, threading
+import tapeflow as tf
+
+sys.setswitchinterval(1e-6)
+start, found = threading.Barrier(8), []
+
+def ask():
+    start.wait()
+    found.append(tf.{path})
+
+threads = [threading.Thread(target=ask) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), len(set(found)))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert found.stdout.split() == ["8", "1"], found.stderr

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable
+from threading import RLock
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -113,12 +114,29 @@ def definitions_later(prefix: str, package: str) -> None:
 
 
 def load_below(path: str) -> bool:
-    """Imports the package that defines more names below or around `path`, if there is one that waits."""
-    waiting = [p for p in _package_by_prefix if path == p or path.startswith(f"{p}.")]
-    for prefix in waiting:
-        importlib.import_module(_package_by_prefix.pop(prefix))
-        _install_own_definitions(_module_by_path)
-    return bool(waiting)
+    """Imports the package that defines more names below or around `path`, if there is one that waits.
+
+    A thread that asks while another one imports waits for it; what is imported may ask itself.
+    """
+    waiting = [p for p in list(_package_by_prefix) if path == p or path.startswith(f"{p}.")]
+    if not waiting:
+        return False
+    with _loading:
+        for prefix in waiting:
+            if prefix in _being_loaded or prefix not in _package_by_prefix:
+                continue
+            _being_loaded.add(prefix)
+            try:
+                importlib.import_module(_package_by_prefix[prefix])
+                _install_own_definitions(_module_by_path)
+                del _package_by_prefix[prefix]
+            finally:
+                _being_loaded.discard(prefix)
+    return True
+
+
+_loading = RLock()
+_being_loaded: set[str] = set()
 
 
 Class = TypeVar("Class", bound=type)

@@ -6,11 +6,13 @@ import importlib
 import importlib.util
 import os
 import sys
+from threading import RLock
 from types import ModuleType
 
 from tapeflow._src.compat.tensorflow.alias import install_as_tensorflow
 
 _BACKEND = "KERAS_BACKEND"
+_importing = RLock()  # the backend stands in the environment for a while
 _TF_KERAS = "keras._tf_keras.keras"  # Keras with the legacy names of `tf.keras`
 _LEGACY, _LEGACY_KERAS = "TF_USE_LEGACY_KERAS", "tf_keras.api._v2.keras"  # Keras 2, if the environment asks for it
 _INNER, _LEGACY_FILES = "python.keras", "tf_keras.src"  # files of Keras 2, in TensorFlow and in its own package
@@ -38,9 +40,10 @@ def load(path: str) -> ModuleType:
             f"tf.{path}: Keras is not installed. Install it with `pip install tapeflow[keras]`.", name="keras"
         )
     install_as_tensorflow()
-    if "keras" not in sys.modules:
-        _import_with_our_backend()
-    backend = sys.modules["keras"].config.backend()
+    with _importing:
+        if "keras" not in sys.modules:
+            _import_with_our_backend()
+    backend = importlib.import_module("keras").config.backend()  # waits for a thread that imports it
     if backend != "tensorflow":
         raise ImportError(
             f"tf.{path}: Keras is imported already, with its {backend!r} backend. Ask for tf.keras before the first "
