@@ -221,7 +221,7 @@ class FileWriter:
 
     def _begin(self) -> None:
         self._writer = SummaryWriter(self._folder, self._suffix, self._most_waiting)
-        self._writer.init()
+        self._writer._init()
 
     def get_logdir(self) -> str:
         """The folder."""
@@ -265,12 +265,12 @@ class FileWriter:
 
     def flush(self) -> None:
         """Writes what waits to be written."""
-        self._writer.flush()
+        self._writer._flush()  # at once, whatever graph is built
 
     def close(self) -> None:
         """Ends the file."""
         if not self._closed:
-            self._writer.close()
+            self._writer._close()
         self._closed = True
 
     def reopen(self) -> None:
