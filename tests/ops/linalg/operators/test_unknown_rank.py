@@ -50,3 +50,12 @@ def test_the_cholesky_factor_of_an_operator_of_unknown_rank():
         operator = tf.linalg.LinearOperatorInversion(tf.linalg.LinearOperatorFullMatrix(unknown(matrix), **hints))
         found = session.run(operator.cholesky().to_dense())
     np.testing.assert_allclose(found @ found.T, np.linalg.inv(matrix), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"num_rows": 2}, {"num_rows": 2, "num_columns": 3}, {"num_rows": 2, "batch_shape": [2]}]
+)
+def test_sizes_are_no_variables(arguments):
+    *_, last = arguments
+    with pytest.raises(TypeError, match=f"`{last}` cannot be reference type"):
+        tf.linalg.LinearOperatorZeros(**{**arguments, last: tf.Variable(arguments[last])})

@@ -11,8 +11,14 @@ from tapeflow._src import _core
 from tapeflow._src.types.tensor_shape import TensorShape
 
 
+def _refuse_variable(name: str, given: Any) -> None:
+    if isinstance(given, _core.Variable):
+        raise TypeError(f"Argument `{name}` cannot be reference type. Found: {given!r}")
+
+
 def checked_size(name: str, size: Any) -> Any:
     """A number of rows or columns, as an integer; a tensor of a graph whose value is unknown stays one."""
+    _refuse_variable(name, size)
     if _core.is_symbolic(size):
         return _checked_tensor(name, size, 0, checked_size)
     number = np.asarray(size)
@@ -29,6 +35,7 @@ def checked_batch_shape(batch_shape: Any) -> Any:
     """A batch shape as a list; of None, the empty one; a tensor of a graph whose value is unknown stays one."""
     if batch_shape is None:
         return []
+    _refuse_variable("batch_shape", batch_shape)
     if _core.is_symbolic(batch_shape):
         return _checked_tensor("batch_shape", batch_shape, 1, lambda _, known: checked_batch_shape(known))
     if isinstance(batch_shape, TensorShape):
