@@ -246,3 +246,23 @@ def test_no_images_of_different_sizes():
     none = tf.RaggedTensor.from_tensor(tf.zeros([0, 5, 5, 3]), ragged_rank=2)
     assert tf.image.resize(none, [4, 4]).shape == [0, 4, 4, 3]
     assert tf.function(lambda: tf.image.resize(none, [4, 4]))().shape == [0, 4, 4, 3]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tf.image.crop_to_bounding_box(x, 0, 0, 55, 66),
+        lambda x: tf.image.pad_to_bounding_box(x, 0, 0, 55, 66),
+        lambda x: tf.image.resize_with_crop_or_pad(x, 55, 66),
+        lambda x: tf.image.resize_with_pad(x, 55, 66),
+    ],
+)
+def test_images_of_unknown_rank_are_cut_and_padded_as_one(call):
+    image = np.random.default_rng(1).random([55, 66, 3]).astype(np.float32)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32)
+        y = call(x)
+        assert y.shape.as_list() == [55, 66, None]
+        np.testing.assert_allclose(session.run(y, {x: image}), image, rtol=1e-5)
+    with pytest.raises(ValueError, match="must have either 3 or 4 dimensions"):
+        call(tf.ones([2, 3]))

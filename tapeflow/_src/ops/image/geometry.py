@@ -111,6 +111,17 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Any:
 # ---- crops and paddings
 
 
+def _in_a_box(image: Any) -> Any:
+    """An image or images that are cut or padded, as a tensor; of unknown rank it is one image."""
+    image = convert_to_tensor(image)
+    if image.shape.rank is None:
+        image = primitives.Identity(image)
+        image.set_shape([None] * 3)
+    if image.shape.rank not in (3, 4):
+        raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
+    return as_image(image)
+
+
 def _require(holds: Any, message: str) -> None:
     """Raises unless it holds; where that is known only when the graph runs, then."""
     if _core.is_symbolic(holds):
@@ -143,7 +154,7 @@ def crop_to_bounding_box(
     >>> tf.image.crop_to_bounding_box([[[1.], [2.]]], 0, 1, 1, 1)
     <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[2.]]], dtype=float32)>
     """
-    image = as_image(image)
+    image = _in_a_box(image)
     top, left, height, width = (_number(v) for v in (offset_height, offset_width, target_height, target_width))
     rows, columns = _extent(image)
     _require(left >= 0, "offset_width must be >= 0.")
@@ -174,7 +185,7 @@ def pad_to_bounding_box(
     array([[[0.],
             [1.]]], dtype=float32)>
     """
-    image = as_image(image)
+    image = _in_a_box(image)
     top, left, height, width = (_number(v) for v in (offset_height, offset_width, target_height, target_width))
     rows, columns = _extent(image)
     below, right = height - top - rows, width - left - columns
@@ -234,7 +245,7 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     >>> tf.image.resize_with_crop_or_pad([[[1.], [2.], [3.]]], 1, 1)
     <tf.Tensor: shape=(1, 1, 1), dtype=float32, numpy=array([[[2.]]], dtype=float32)>
     """
-    image = as_image(image)
+    image = _in_a_box(image)
     height, width = _number(target_height), _number(target_width)
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")
@@ -269,7 +280,7 @@ def resize_with_pad(
 
 def resize_into_padding(image: Any, target_height: Any, target_width: Any, resized: Any) -> Any:
     """Images resized by `resized(image, size)` as far as they fit, in the middle of zeros."""
-    image = as_image(image)
+    image = _in_a_box(image)
     height, width = _number(target_height), _number(target_width)
     _require(width > 0, "target_width must be > 0.")
     _require(height > 0, "target_height must be > 0.")

@@ -82,7 +82,7 @@ def project(
     if min(known, default=0) < 0 or math.prod(known) >= 2**31:
         raise InvalidArgumentError.of(
             f"ImageProjectiveTransformV3: new_height and new_width must be >= 0, and the image have less than 2**31 "
-            f"elements; got {known}"
+            f"elements: Encountered overflow when multiplying; got {known}"
         )
     out_height, out_width = (cast(n, float32) for n in sizes)
     height, width = _sides(images)
