@@ -67,3 +67,19 @@ def test_tensors_of_two_graphs_do_not_mix():
         one = tf.constant(1.0)
     with tf.Graph().as_default(), pytest.raises(ValueError, match="must be from the same graph"):
         one + tf.constant(2.0)
+
+
+def test_operations_have_definitions():
+    with tf.Graph().as_default() as graph:
+        x = tf.compat.v1.placeholder(tf.float32, [2, 2])
+        tf.compat.v1.get_variable("v", initializer=1.0)
+        y = tf.concat([tf.matmul(x, x), x], 0)
+        names = {op.op_def.name for op in graph.get_operations() if op.op_def}
+    assert {"Placeholder", "MatMul", "ConcatV2"} <= names
+    definition = y.op.op_def
+    assert [(a.name, a.type_attr, a.number_attr) for a in definition.input_arg] == [
+        ("values", "T", "N"),
+        ("axis", "Tidx", ""),
+    ]
+    assert {a.name: a.type for a in definition.attr} == {"N": "int", "T": "type", "Tidx": "type"}
+    assert [a.name for a in definition.output_arg] == ["output"]

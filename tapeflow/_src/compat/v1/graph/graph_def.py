@@ -13,12 +13,14 @@ from tapeflow._src.compat.graph_def.graphs import (
     function_message,
     session_graph_message,
 )
+from tapeflow._src.compat.graph_def.op_defs import find_op_def
 from tapeflow._src.compat.v1.graph.graph import Graph, default_name
 from tapeflow._src.compat.v1.graph.operation import ImpliedOperation, Operation, operation_of
 from tapeflow._src.control_flow.tracing import FuncGraph
 from tapeflow._src.io.atomic_files import write_atomically
 from tapeflow._src.io.protos import messages
 from tapeflow._src.namespace import public
+from tapeflow._src.types.dtypes import as_dtype
 
 
 def _input_name(tensor: Any) -> str:
@@ -184,6 +186,26 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
     return path
 
 
+def _op_def(name: str) -> Any:
+    """What TensorFlow's operation of this name takes and gives, as a message; None if it has none."""
+    found = find_op_def(name)
+    if found is None:
+        return None
+    message = messages.OpDef(name=found.name, is_stateful=found.stateful)
+    for given, written in ((found.inputs, message.input_arg), (found.outputs, message.output_arg)):
+        for argument in given:
+            entry = written.add(name=argument.name, number_attr=argument.length or "")
+            if argument.types:
+                entry.type_list_attr = argument.kind
+            elif argument.kind in found.attributes:
+                entry.type_attr = argument.kind
+            else:
+                entry.type = as_dtype(argument.kind).as_datatype_enum
+    for attribute in found.attributes.values():
+        message.attr.add(name=attribute.name, type=attribute.kind)
+    return message
+
+
 class SessionGraphDefinition:
     """The members of `tf.Graph` that give messages."""
 
@@ -209,12 +231,14 @@ class ConcreteDefinition:
 
 
 class OperationDefinition:
-    """The member of `tf.Operation` that gives a message."""
+    """The members of `tf.Operation` that give messages."""
 
     node_def = property(_definition)
+    op_def = property(lambda self: _op_def(self.type))
 
 
 class VariableOperationDefinition:
     """The same for the operation that stands for a variable."""
 
     node_def = property(lambda self: messages.NodeDef(name=self.name, op=self.type))
+    op_def = property(lambda self: _op_def(self.type))

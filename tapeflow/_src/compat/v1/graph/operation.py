@@ -13,7 +13,7 @@ _TYPE_BY_NAME = {"GetItem": "StridedSlice"}
 
 
 @public("Operation", "compat.v1.Operation")
-@lazy_members("tapeflow._src.compat.v1.graph.graph_def.OperationDefinition", "node_def")
+@lazy_members("tapeflow._src.compat.v1.graph.graph_def.OperationDefinition", "node_def", "op_def")
 class Operation:
     """One node of a graph: its name, its type, the tensors it takes and those it gives.
 
@@ -114,7 +114,7 @@ class Operation:
         return "\n".join(lines) + "\n"
 
 
-@lazy_members("tapeflow._src.compat.v1.graph.graph_def.VariableOperationDefinition", "node_def")
+@lazy_members("tapeflow._src.compat.v1.graph.graph_def.VariableOperationDefinition", "node_def", "op_def")
 class VariableOperation(Operation):
     """The operation that stands for a variable as a whole."""
 
