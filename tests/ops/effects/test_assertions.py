@@ -142,3 +142,15 @@ def test_levels_of_logging_are_streams(level, name):
     assert [(record.levelname, record.getMessage()) for record in records] == [(name, "text")]
     with pytest.raises(ValueError, match="Unknown output stream"):
         tf.print("text", output_stream=7)
+
+
+def test_errors_of_a_run_name_the_tensor():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, name="my_tensor")
+        for check, text in (
+            (tf.debugging.assert_rank(x, 0), "Tensor my_tensor:0 must have rank 0"),
+            (tf.debugging.assert_rank_at_least(x, 2), "Tensor my_tensor:0 must have rank at least 2"),
+            (tf.debugging.assert_equal(x, 5.0), "x == y did not hold element-wise:"),
+        ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+                session.run(check, {x: [1.0, 2.0]})

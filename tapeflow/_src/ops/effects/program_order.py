@@ -68,13 +68,14 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
         ):
             if deferred and function.__name__ not in _WHEN_RUN:
                 _check_constants(function, args, kwargs)
-            return run_later(_telling(function), args, kwargs, function)
+            return run_later(_telling(function, _name_of(args)), args, kwargs, function)
         try:
             return function(*args, **kwargs)
         except InvalidArgumentError:
             if graph is None or function.__name__ not in _WHEN_RUN:
                 raise
-            return run_later(_telling(function), args, kwargs, function)  # it may stand in a branch that is not taken
+            # It may stand in a branch that is not taken.
+            return run_later(_telling(function, _name_of(args)), args, kwargs, function)
 
     return check
 
@@ -101,8 +102,15 @@ def _check_constants(function: Callable[..., Any], args: tuple[Any, ...], kwargs
         _core.swap_stage(graph)
 
 
-def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The check with an error that begins as that of a graph's Assert operation."""
+def _name_of(args: tuple[Any, ...]) -> str:
+    """The name of the tensor that is checked, in a graph that has names."""
+    graph = _core.current_graph()
+    named = graph is not None and graph.graph_mode and args and _core.is_symbolic(args[0])
+    return str(args[0].name) if named else ""
+
+
+def _telling(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The check with an error that begins as that of a graph's Assert operation, and names the tensor."""
 
     def check(*args: Any, **kwargs: Any) -> None:
         try:
@@ -112,6 +120,7 @@ def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
             if hasattr(function, "graph_message"):
                 message = function.graph_message(*args, **kwargs)
             message = message.replace("did not hold.", "did not hold element-wise:", 1)
+            message = message.replace("Tensor  must", f"Tensor {name} must", 1)
             raise InvalidArgumentError.of(f"assertion failed: {message}") from None
 
     return check
@@ -124,7 +133,7 @@ def shape_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     def check(*args: Any, **kwargs: Any) -> Any:
         leaves = nest.flatten([args, kwargs], expand_composites=True) if _core.is_tracing() else ()
         if any(_core.is_symbolic(x) and not x.shape.is_fully_defined() for x in leaves):
-            return run_later(_telling(function), args, kwargs, function)
+            return run_later(_telling(function, _name_of(args)), args, kwargs, function)
         return function(*args, **kwargs)
 
     return check
