@@ -150,6 +150,7 @@ def test_errors_of_a_run_name_the_tensor():
         for check, text in (
             (tf.debugging.assert_rank(x, 0), "Tensor my_tensor:0 must have rank 0"),
             (tf.debugging.assert_rank_at_least(x, 2), "Tensor my_tensor:0 must have rank at least 2"),
+            (tf.compat.v1.assert_rank(x, 3), "Tensor my_tensor:0 must have rank 3"),
             (tf.debugging.assert_equal(x, 5.0), "x == y did not hold element-wise:"),
         ):
             with pytest.raises(tf.errors.InvalidArgumentError, match=text):

@@ -68,14 +68,14 @@ def assertion(function: Callable[..., Any]) -> Callable[..., Any]:
         ):
             if deferred and function.__name__ not in _WHEN_RUN:
                 _check_constants(function, args, kwargs)
-            return run_later(_telling(function, _name_of(args)), args, kwargs, function)
+            return run_later(_telling(function, _name_of(args, kwargs)), args, kwargs, function)
         try:
             return function(*args, **kwargs)
         except InvalidArgumentError:
             if graph is None or function.__name__ not in _WHEN_RUN:
                 raise
             # It may stand in a branch that is not taken.
-            return run_later(_telling(function, _name_of(args)), args, kwargs, function)
+            return run_later(_telling(function, _name_of(args, kwargs)), args, kwargs, function)
 
     return check
 
@@ -102,11 +102,12 @@ def _check_constants(function: Callable[..., Any], args: tuple[Any, ...], kwargs
         _core.swap_stage(graph)
 
 
-def _name_of(args: tuple[Any, ...]) -> str:
+def _name_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The name of the tensor that is checked, in a graph that has names."""
     graph = _core.current_graph()
-    named = graph is not None and graph.graph_mode and args and _core.is_symbolic(args[0])
-    return str(args[0].name) if named else ""
+    checked = args[0] if args else kwargs.get("x")
+    named = graph is not None and graph.graph_mode and _core.is_symbolic(checked)
+    return str(checked.name) if named else ""  # type: ignore[union-attr]
 
 
 def _telling(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -133,7 +134,7 @@ def shape_assertion(function: Callable[..., Any]) -> Callable[..., Any]:
     def check(*args: Any, **kwargs: Any) -> Any:
         leaves = nest.flatten([args, kwargs], expand_composites=True) if _core.is_tracing() else ()
         if any(_core.is_symbolic(x) and not x.shape.is_fully_defined() for x in leaves):
-            return run_later(_telling(function, _name_of(args)), args, kwargs, function)
+            return run_later(_telling(function, _name_of(args, kwargs)), args, kwargs, function)
         return function(*args, **kwargs)
 
     return check

@@ -57,5 +57,5 @@ def test_the_cholesky_factor_of_an_operator_of_unknown_rank():
 )
 def test_sizes_are_no_variables(arguments):
     *_, last = arguments
-    with pytest.raises(TypeError, match=f"`{last}` cannot be reference type"):
+    with pytest.raises(TypeError, match=f"{last} cannot be reference type"):
         tf.linalg.LinearOperatorZeros(**{**arguments, last: tf.Variable(arguments[last])})

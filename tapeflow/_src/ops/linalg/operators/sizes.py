@@ -13,7 +13,7 @@ from tapeflow._src.types.tensor_shape import TensorShape
 
 def _refuse_variable(name: str, given: Any) -> None:
     if isinstance(given, _core.Variable):
-        raise TypeError(f"Argument `{name}` cannot be reference type. Found: {given!r}")
+        raise TypeError(f"Argument {name} cannot be reference type. Found: {given!r}")
 
 
 def checked_size(name: str, size: Any) -> Any:
