@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.compat.raw_ops.count_checks import checked_length
 from tapeflow._src.ops.arrays import indexing
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.linalg.factorizations import lstsq
@@ -131,7 +132,7 @@ def bin_count(arr: Any, size: Any, weights: Any) -> Any:
     dtype = weights.dtype
     given = None if weights.shape.num_elements() == 0 else primitives.Reshape(weights, [-1])
     zero = _core.convert_to_tensor(0, "int64", None, "bincount")
-    length = int(size)
+    length = checked_length("raw_ops.Bincount", size)
     return primitives.Reshape(count_bins(numbers, zero, 1, given, length, False, dtype), [length])
 
 

@@ -7,6 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tapeflow._src import _core, primitives
+from tapeflow._src.compat.raw_ops.count_checks import (
+    check_elements,
+    check_numbers,
+    check_splits,
+    check_weights,
+    checked_length,
+)
 from tapeflow._src.ops.arrays import constants, sets
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.math import segments
@@ -17,6 +24,7 @@ from tapeflow._src.ops.sparse import binary as sparse_binary
 from tapeflow._src.ops.sparse import crosses as sparse_crosses
 from tapeflow._src.ops.sparse import reductions as sparse_reductions
 from tapeflow._src.ops.sparse import sparse
+from tapeflow._src.types.errors import InvalidArgumentError
 from tapeflow._src.types.sparse_tensor import SparseTensor
 from tapeflow._src.types.tensor_spec import TensorSpec
 
@@ -123,7 +131,15 @@ def _set_operation(operation: Any, a: Any, b: Any) -> SetOperation:
 
 def _dense_bin_count(input: Any, size: Any, weights: Any, binary_output: bool) -> Any:
     """Counts of 0 to size - 1 in a vector, or in each row of a matrix."""
-    x, weights, length = convert_to_tensor(input), convert_to_tensor(weights), int(size)
+    x, weights, length = (
+        convert_to_tensor(input),
+        convert_to_tensor(weights),
+        checked_length("raw_ops.DenseBincount", size),
+    )
+    if x.shape.rank is not None and x.shape.rank > 2:
+        raise InvalidArgumentError.of(f"raw_ops.DenseBincount: Shape must be at most rank 2 but is rank {x.shape.rank}")
+    check_numbers("raw_ops.DenseBincount", x)
+    check_weights("raw_ops.DenseBincount", x, weights)
     rows = x.shape[0] if x.shape.rank == 2 else 1
     numbers = primitives.Reshape(cast(x, "int64"), [-1])
     per_row = primitives.Reshape(constants.range(rows, dtype="int64"), [-1, 1])
@@ -135,15 +151,32 @@ def _dense_bin_count(input: Any, size: Any, weights: Any, binary_output: bool) -
 
 def _counted(x: Any, weights: Any, binary_output: bool, minlength: int, maxlength: int) -> CountSparseOutput:
     weights = convert_to_tensor(weights)
+    values = getattr(x, "values", None)
+    values = convert_to_tensor(x) if values is None else values
+    check_numbers("raw_ops.DenseCountSparseOutput", values)
+    check_weights("raw_ops.DenseCountSparseOutput", values, weights)
+    dtype, has_weights = weights.dtype, bool(weights.shape.num_elements())
+    if has_weights and hasattr(x, "with_values"):
+        weights = x.with_values(weights)
     found = sparse_reductions.bincount(
         x,
-        weights if weights.shape.num_elements() else None,
+        weights if has_weights else None,
         axis=-1,
         minlength=None if minlength < 0 else minlength,
         maxlength=None if maxlength < 0 else maxlength,
         binary_output=binary_output,
     )
-    return CountSparseOutput(found.indices, cast(found.values, weights.dtype), found.dense_shape)
+    return CountSparseOutput(found.indices, cast(found.values, dtype), found.dense_shape)
+
+
+def _counted_rows(splits: Any, values: Any, *rest: Any) -> CountSparseOutput:
+    check_splits("raw_ops.RaggedCountSparseOutput", splits, values)
+    return _counted(_ragged([splits], values), *rest)
+
+
+def _counted_elements(indices: Any, values: Any, shape: Any, *rest: Any) -> CountSparseOutput:
+    check_elements("raw_ops.SparseCountSparseOutput", indices, values, shape)
+    return _counted(_sparse(indices, values, shape), *rest)
 
 
 def _ragged_range(starts: Any, limits: Any, deltas: Any, Tsplits: Any) -> RaggedRange:
@@ -235,7 +268,7 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "RaggedCountSparseOutput",
         "splits, values, weights, binary_output, minlength=-1, maxlength=-1",
-        lambda splits, values, *rest: _counted(_ragged([splits], values), *rest),
+        _counted_rows,
     ),
     ("RaggedFillEmptyRows", "value_rowids, values, nrows, default_value", "ragged_fill_empty_rows"),
     ("RaggedFillEmptyRowsGrad", "reverse_index_map, grad_values", "ragged_fill_empty_rows_grad"),
@@ -271,7 +304,7 @@ ROWS: list[tuple[str, str, Any]] = [
     (
         "SparseCountSparseOutput",
         "indices, values, dense_shape, weights, binary_output, minlength=-1, maxlength=-1",
-        lambda i, v, s, *rest: _counted(_sparse(i, v, s), *rest),
+        _counted_elements,
     ),
     ("SparseCrossV2", "indices, values, shapes, dense_inputs, sep", _crossed),
     ("SparseFillEmptyRows", "indices, values, dense_shape, default_value", _with_specs(_filled, _filled_specs)),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tapeflow._src import primitives
+from tapeflow._src.compat.raw_ops.count_checks import check_elements, check_size, check_splits
 from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.effects.host_call import host_call
 from tapeflow._src.ops.math import segments
@@ -178,6 +179,8 @@ def _ragged_cross(
 
 
 def _sparse_counted(indices: Any, values: Any, shape: Any, size: Any, weights: Any, binary: bool) -> Any:
+    check_size("raw_ops.SparseBincount", size)
+    check_elements("raw_ops.SparseBincount", indices, values, shape)
     given = [convert_to_tensor(x) for x in (indices, values, shape, size, weights)]
     matrix = given[2].shape[0] != 1
 
@@ -189,6 +192,8 @@ def _sparse_counted(indices: Any, values: Any, shape: Any, size: Any, weights: A
 
 
 def _ragged_counted(splits: Any, values: Any, size: Any, weights: Any, binary: bool) -> Any:
+    check_size("raw_ops.RaggedBincount", size)
+    check_splits("raw_ops.RaggedBincount", splits, values)
     given = [convert_to_tensor(x) for x in (splits, values, size, weights)]
 
     def run(splits: Any, values: Any, size: Any, weights: Any) -> list[Any]:
