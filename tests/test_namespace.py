@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import types
+import weakref
 from types import ModuleType
 
 import pytest
@@ -125,6 +126,7 @@ def test_the_first_tensorflow_is_imported_when_it_is_asked_for():
     program = """
 import sys
 import types
+import weakref
 import tapeflow as tf
 assert "tapeflow._src.compat.v1.sessions.session" not in sys.modules
 assert tf.compat.v1.metrics.accuracy and tf.compat.v1.Session and tf.queue.FIFOQueue and tf.Graph
@@ -183,3 +185,10 @@ print(len(found), len(set(found)))
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
     assert found.stdout.split() == ["8", "1"], found.stderr
+
+
+@pytest.mark.parametrize("function", [tf.sin, tf.raw_ops.Sin, tf.reduce_mean, tf.compat.v1.reduce_sum])
+def test_functions_can_be_referred_to_weakly(function):
+    names = weakref.WeakKeyDictionary({function: "name"})
+    assert names[function] == "name"
+    assert weakref.ref(function)() is function

@@ -7,7 +7,7 @@ namespace {
 struct CompositionObject {
   PyObject_HEAD vectorcallfunc call;
   PyObject* function;
-  PyObject* dict;
+  PyObject *dict, *weak_references;
 };
 PyObject* function_of(PyObject* self) { return reinterpret_cast<CompositionObject*>(self)->function; }
 
@@ -43,6 +43,7 @@ PyObject* composition_new(PyTypeObject* type, PyObject* args, PyObject*) {
 void composition_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
+  if (reinterpret_cast<CompositionObject*>(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(reinterpret_cast<CompositionObject*>(self)->function);
   Py_CLEAR(reinterpret_cast<CompositionObject*>(self)->dict);
   type->tp_free(self);
@@ -90,6 +91,7 @@ PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr,
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompositionObject, call), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(CompositionObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CompositionObject, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 PyType_Slot slots[] = {

@@ -14,7 +14,8 @@ namespace {
 struct OpFunctionObject {
   PyObject_HEAD vectorcallfunc call;
   const Op* op;
-  PyObject* names;     // interned argument names, then "name"
+  PyObject* names;  // interned argument names, then "name"
+  PyObject* weak_references;
   bool keywords_only;  // as tf.raw_ops
   bool only_tensors;   // at most kFewTensors arguments, each a tensor
 };
@@ -337,6 +338,7 @@ PyObject* call_op(PyObject* self, PyObject* const* args, size_t flagged, PyObjec
 
 void op_function_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  if (reinterpret_cast<OpFunctionObject*>(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(reinterpret_cast<OpFunctionObject*>(self)->names);
   type->tp_free(self);
   Py_DECREF(type);
@@ -422,6 +424,7 @@ PyGetSetDef properties[] = {
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunctionObject, call), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(OpFunctionObject, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 // The module that holds the function under its name: serializers find it there. The type has a `__module__` of its own,
