@@ -1,6 +1,7 @@
 // Reduction of arrays over groups of dimensions, in parallel, with results that do not depend on the thread count.
 #pragma once
 #include <algorithm>
+#include <complex>
 #include <limits>
 
 #include "base/parallel.h"
@@ -225,9 +226,31 @@ template <class C, class F> Steps<C> generic_steps(C start, F) {
           }};
 }
 
+// The sum of n complex numbers, whose real and imaginary parts lie in turns.
+template <class R> std::complex<R> complex_sum(const std::complex<R>* x, int64_t n) {
+  constexpr int64_t lanes = 16;
+  const R* parts = reinterpret_cast<const R*>(x);
+  R totals[lanes] = {};
+  int64_t i = 0;
+  for (; i + lanes <= 2 * n; i += lanes)
+    for (int64_t k = 0; k < lanes; ++k) totals[k] += parts[i + k];
+  for (; i < 2 * n; ++i) totals[i % 2] += parts[i];
+  for (int64_t half = lanes / 2; half >= 2; half /= 2)
+    for (int64_t k = 0; k < half; ++k) totals[k] += totals[k + half];
+  return {totals[0], totals[1]};
+}
+template <class R> Steps<std::complex<R>> complex_sum_steps() {
+  using C = std::complex<R>;
+  return {C(0), complex_sum<R>, [](const C* x, C* y, int64_t n) {
+            vector_kernels<R>().accumulate(reinterpret_cast<const R*>(x), reinterpret_cast<R*>(y), 2 * n);
+          }};
+}
+
 template <class C> Steps<C> sum_steps() {
   if constexpr (std::is_same_v<C, float> || std::is_same_v<C, double>)
     return {C(0), vector_kernels<C>().sum, vector_kernels<C>().accumulate, short_row_kernels<C>().sum};
+  else if constexpr (std::is_same_v<C, std::complex<float>> || std::is_same_v<C, std::complex<double>>)
+    return complex_sum_steps<typename C::value_type>();
   else
     return generic_steps(C(0), [](C a, C b) { return C(a + b); });
 }

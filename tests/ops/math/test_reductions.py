@@ -231,3 +231,11 @@ def test_no_cotangent_gives_no_gradient_of_a_norm_at_zero():
         norm = tf.norm(x)
     np.testing.assert_array_equal(tape.gradient(square, x), [0.0, 0.0])
     assert np.isnan(tape.gradient(norm, x)).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_sums_of_complex_numbers_of_every_length(dtype):
+    for length in (*range(1, 35), 64, 1000, 70_001):
+        x = (np.arange(length) % 7 - 1j * (np.arange(length) % 5)).astype(dtype)
+        np.testing.assert_array_equal(tf.reduce_sum(x), x.sum())
+        np.testing.assert_array_equal(tf.reduce_sum(tf.stack([x, 2 * x, x]), 0), 4 * x)
