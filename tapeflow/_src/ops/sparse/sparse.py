@@ -137,7 +137,8 @@ def _reshaped_dims(old: list[int], new: list[int]) -> list[int]:
     return new
 
 
-def _check_reshaped(old: Any, new: Any) -> None:
+def check_reshaped(old: Any, new: Any) -> None:
+    """Raises an error if a tensor of one shape cannot have the other one, in which a size may be -1."""
     _reshaped_dims(*(np.asarray(dims).tolist() for dims in (old, new)))
 
 
@@ -148,7 +149,7 @@ def _reshape_by_tensors(x: SparseTensor, shape: Any) -> SparseTensor:
     total = primitives.Prod(x.dense_shape, [0], False)
     known = primitives.Prod(primitives.SelectV2(shape < 0, one, shape), [0], False)
     shape = primitives.SelectV2(shape < 0, primitives.FloorDiv(total, primitives.Maximum(known, one)), shape)
-    check = host_effect(WithCall(_check_reshaped, _check_reshaped, 2), [x.dense_shape, wanted])
+    check = host_effect(WithCall(check_reshaped, check_reshaped, 2), [x.dense_shape, wanted])
     with find_public("control_dependencies")([] if check is None else [check]):
         shape = primitives.Identity(shape)
     cumprod = find_public("math.cumprod")

@@ -19,6 +19,7 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.ops.arrays.shaping import rank
 from tapeflow._src.ops.effects import assertions, printing
 from tapeflow._src.ops.ragged import rows
+from tapeflow._src.ops.sparse import sparse
 from tapeflow._src.types.errors import UnimplementedError
 from tapeflow._src.variable_slices import assign_slice, key_from
 
@@ -172,6 +173,22 @@ def _rowids_hold(rowids: Any, nrows: Any, count: Any) -> Any:
 _assertion(rows.check_splits, _splits_hold)
 _assertion(rows.check_lengths, lambda lengths: lengths >= cast(0, lengths.dtype))
 _assertion(rows.check_rowids, _rowids_hold)
+
+
+# ---- sizes of sparse tensors
+
+
+def _reshape_holds(old: Any, new: Any) -> Any:
+    total, one = primitives.Prod(old, [0], False), cast(1, old.dtype)
+    known = primitives.Prod(primitives.SelectV2(new < 0, one, new), [0], False)
+    inferred = primitives.Sum(cast(new < 0, old.dtype), [0], False)
+    rest = total - known * primitives.FloorDiv(total, primitives.Maximum(known, one))
+    fits = primitives.LogicalAnd(primitives.Equal(rest, cast(0, old.dtype)), known > 0)
+    exact = primitives.LogicalAnd(primitives.Equal(inferred, cast(0, old.dtype)), primitives.Equal(total, known))
+    return primitives.LogicalOr(exact, primitives.LogicalAnd(primitives.Equal(inferred, one), fits))
+
+
+_assertion(sparse.check_reshaped, _reshape_holds)
 
 
 # ---- slices of variables that are set
