@@ -87,6 +87,11 @@ def test_an_array_of_floats_is_not_cut_to_integers():
         tf.constant([1, 2]) + np.array([1.5, 2.5])
 
 
+def test_an_array_is_not_cut_for_python_integers_before_it():
+    np.testing.assert_array_equal(tf.add(1, np.array([2.5])), [3.5])
+    assert tf.multiply(2, np.array([2**40])).numpy().tolist() == [2**41]
+
+
 def test_forward_mode_is_not_lost_where_an_inner_operation_has_no_gradient():
     straight_through = tf.custom_gradient(lambda v: (tf.round(v), lambda dy: dy))
     x = tf.constant(1.7)

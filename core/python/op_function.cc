@@ -87,6 +87,36 @@ DType dtype_inside_list(PyObject* list, bool of_arrays) {
   return DType::invalid;
 }
 
+// Whether a Python value is of floats, by its first element.
+bool begins_with_float(PyObject* o) {
+  for (int depth = 0; depth < kMaxRank && (PyList_Check(o) || PyTuple_Check(o)); ++depth) {
+    if (PySequence_Fast_GET_SIZE(o) == 0) return false;
+    o = PySequence_Fast_GET_ITEM(o, 0);
+  }
+  return PyFloat_CheckExact(o);
+}
+
+// The dtype that the arguments of a group share: that of the first tensor, else of the first array; float32 if Python
+// floats come before an array of real numbers.
+struct GroupDType {
+  DType dtype = DType::invalid;
+  bool floats_first = false;
+
+  void see(PyObject* o, bool of_arrays) {
+    if (dtype != DType::invalid) return;
+    const DType found = dtype_of(o, of_arrays);
+    if (found == DType::invalid)
+      floats_first |= of_arrays && begins_with_float(o);
+    else
+      dtype = floats_first && real_numbers.has(found) ? DType::float32 : found;
+  }
+  void see_list(PyObject* list, bool of_arrays) {
+    Ref items = checked(PySequence_Fast(list, "a list of tensors is expected"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+      see(PySequence_Fast_GET_ITEM(items.get(), i), of_arrays);
+  }
+};
+
 // Whether what is given as a list of tensors becomes one tensor: a tensor, plain numbers that tf.stack would put side
 // by side anyway, an array for tf.concat.
 bool takes_whole(const Argument& a, PyObject* o) {
@@ -140,6 +170,7 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
   }
   switch (a.kind) {
     case Argument::Kind::flag: {
+      if (o == Py_None && !a.required) return a.fallback;
       int yes = PyObject_IsTrue(o);
       if (yes < 0) throw_python_error();
       return Param(yes == 1);
@@ -164,6 +195,7 @@ Param parse_param(const Op& op, const Argument& a, PyObject* o) {
       }
       return Param(to_ints(o, who, a.name));
     case Argument::Kind::text: {
+      if (o == Py_None && !a.required) return a.fallback;
       if (!PyUnicode_Check(o))
         fail(ErrorKind::type, who, ": argument '", a.name, "' must be a string; got a ", Py_TYPE(o)->tp_name);
       const char* words = PyUnicode_AsUTF8(o);
@@ -225,22 +257,21 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
         fail(ErrorKind::type, op.public_name(), "() missing required argument '", a.name, "'");
       if (is_tensor_argument) ++tensors;
     }
-    // The dtype that the arguments of a group share: that of the first tensor, else of the first array.
-    DType group_dtype[4] = {};
+    GroupDType group[4];
     for (bool of_arrays : {false, true})
       for (size_t i = 0; i < count; ++i) {
         const Argument& a = op.arguments[i];
-        if (a.group < 0 || group_dtype[a.group] != DType::invalid || !slot[i]) continue;
-        if (a.kind == Argument::Kind::tensor) group_dtype[a.group] = dtype_of(slot[i], of_arrays);
+        if (a.group < 0 || !slot[i]) continue;
+        if (a.kind == Argument::Kind::tensor) group[a.group].see(slot[i], of_arrays);
         if (a.kind == Argument::Kind::tensors && PySequence_Check(slot[i]) && !is_tensor(slot[i]))
-          group_dtype[a.group] = dtype_inside_list(slot[i], of_arrays);
+          group[a.group].see_list(slot[i], of_arrays);
       }
     for (size_t i = 0; i < count; ++i) {
       const Argument& a = op.arguments[i];
-      DType preferred = a.group >= 0 && group_dtype[a.group] != DType::invalid ? group_dtype[a.group] : a.preferred;
+      DType preferred = a.group >= 0 && group[a.group].dtype != DType::invalid ? group[a.group].dtype : a.preferred;
       if (a.kind == Argument::Kind::tensor) {
         in.push_back(to_tensor(slot[i], wanted_of_empty(a, slot[i]), preferred, op.public_name()));
-        DType own = in.back().dtype(), decided = a.group >= 0 ? group_dtype[a.group] : DType::invalid;
+        DType own = in.back().dtype(), decided = a.group >= 0 ? group[a.group].dtype : DType::invalid;
         if (decided != DType::invalid && own != decided && a.dtypes.has(decided) && is_plain_value(slot[i]) &&
             !op.mixed_dtypes)
           fail_conversion(slot[i], decided);
@@ -252,7 +283,7 @@ PyObject* run_op(PyObject* self, PyObject* const* args, size_t flagged, PyObject
             fail_dtype(op, a, in.size() - 1, own, slot[i]);
           in.back() = to_tensor(slot[i], only, preferred, op.public_name());
         }
-        if (a.group >= 0 && group_dtype[a.group] == DType::invalid) group_dtype[a.group] = in.back().dtype();
+        if (a.group >= 0 && group[a.group].dtype == DType::invalid) group[a.group].dtype = in.back().dtype();
       } else if (a.kind == Argument::Kind::tensors) {
         if (takes_whole(a, slot[i])) {
           Tensor whole = to_tensor(slot[i], DType::invalid, preferred, op.public_name());

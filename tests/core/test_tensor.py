@@ -223,6 +223,38 @@ def test_numpy_values_that_would_change_are_refused(value):
         tf.constant(5) + value
 
 
+@pytest.mark.parametrize("run", [lambda f: f(), lambda f: tf.function(f)()], ids=["eager", "function"])
+def test_python_floats_before_an_array_decide_its_dtype(run):
+    doubles, integers = np.array([[3.0]]), np.array([3])
+    for result in (
+        run(lambda: tf.maximum(0.0, doubles)),
+        run(lambda: tf.matmul([[1.0]], doubles)),
+        run(lambda: tf.where([[True]], 0.0, doubles)),
+        run(lambda: tf.stack([[[1.0]], doubles])),
+        run(lambda: tf.concat([[[1.0]], doubles], 0)),
+        run(lambda: tf.add(1.0, integers)),
+        run(lambda: tf.maximum(0.0, np.float64(3.0))),
+    ):
+        assert result.dtype == tf.float32
+    for result in (
+        run(lambda: tf.maximum(doubles, 0.0)),
+        run(lambda: tf.maximum(np.float64(3.0), 1.0)),
+        run(lambda: tf.maximum([np.float64(3.0)], doubles)),
+        run(lambda: tf.maximum(0.0, tf.constant(doubles))),
+    ):
+        assert result.dtype == tf.float64
+    with pytest.raises((tf.errors.InvalidArgumentError, TypeError)):
+        run(lambda: tf.add(integers, 1.0))
+    assert run(lambda: tf.add(1.0, np.array([1j]))).dtype == tf.complex128
+
+
+def test_none_stands_for_the_default_of_a_flag():
+    matrix, right = [[2.0, 3.0], [1.0, 4.0]], [[2.0], [6.0]]
+    np.testing.assert_array_equal(
+        tf.linalg.triangular_solve(matrix, right, lower=None), tf.linalg.triangular_solve(matrix, right)
+    )
+
+
 def test_lists_of_numpy_values():
     """Integers become Python's, and real numbers what the first one is, as in TensorFlow."""
     assert tf.constant([np.int64(3), 0]).dtype == tf.int32
