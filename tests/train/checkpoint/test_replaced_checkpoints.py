@@ -62,7 +62,7 @@ def test_files_are_closed_when_everything_is_restored(tmp_path):
     for _ in range(5):
         kept.append(tf.train.Checkpoint(a=tf.Variable([0.0]), b=tf.Variable(0.0)))
         kept[-1].read(path).assert_consumed()
-    assert len(os.listdir("/dev/fd")) == before
+    assert len(os.listdir("/dev/fd")) <= before  # fewer, if those of an earlier test are closed by now
 
 
 def test_a_copy_of_a_reader_opens_the_files_itself(tmp_path):
