@@ -122,6 +122,13 @@ def test_devices_that_are_not_there():
             kind()
 
 
+def test_programs_that_look_for_a_tpu_find_none():
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+    for look in (resolver, lambda: resolver(tpu=""), resolver.connect, lambda: resolver.connect(tpu="local")):
+        with pytest.raises(ValueError, match="Please provide a TPU Name to connect to"):
+            look()
+
+
 def test_workers_of_other_terminals_are_refused(monkeypatch):
     cluster = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
     monkeypatch.setenv("TF_CONFIG", cluster)

@@ -283,6 +283,27 @@ class SlurmClusterResolver(ClusterResolver):
         return self.task_type, self.task_id
 
 
+@public("distribute.cluster_resolver.TPUClusterResolver", "compat.v1.distribute.cluster_resolver.TPUClusterResolver")
+class TPUClusterResolver(ClusterResolver):
+    """A class to look for TPUs with, of which no object can be made: programs that find none go on without them.
+
+    >>> try:
+    ...     tf.distribute.cluster_resolver.TPUClusterResolver()
+    ... except ValueError:
+    ...     strategy = tf.distribute.get_strategy()
+    """
+
+    def __init__(self, tpu: str | None = None, zone: str | None = None, project: str | None = None, **kwargs: Any):
+        raise ValueError(
+            "TPUClusterResolver: Please provide a TPU Name to connect to. There is none: Tapeflow runs on processors"
+        )
+
+    @classmethod
+    def connect(cls, tpu: str | None = None, zone: str | None = None, project: str | None = None) -> ClusterResolver:
+        """The same error."""
+        return cls(tpu, zone, project)
+
+
 @public("distribute.cluster_resolver.UnionResolver", "compat.v1.distribute.cluster_resolver.UnionResolver")
 class UnionResolver(ClusterResolver):
     """The processes of several resolvers; what else it says is that of the first one.
