@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from tapeflow._src.ops.arrays.conversion import cast, convert_to_tensor
 from tapeflow._src.types.dtypes import int32
 from tapeflow._src.types.errors import FailedPreconditionError, InvalidArgumentError
 
-# The package of the LAPACK library stands beside NumPy's.
-_core.set_library_path(os.path.join(os.path.dirname(np.__file__), "..", "scipy_openblas32", "lib"))
+# NumPy's package may stand elsewhere, as in a virtual environment that sees the packages of the system.
+if (_lapack := find_spec("scipy_openblas32")) and _lapack.submodule_search_locations:
+    _core.set_library_path(os.path.join(_lapack.submodule_search_locations[0], "lib"))
 
 
 def swapped_ends(rank: int) -> list[int]:
