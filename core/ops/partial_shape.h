@@ -1,6 +1,7 @@
 // Shapes and numbers as far as they are known while tracing: what shape rules for unknown dimensions are written with.
 #pragma once
 #include <algorithm>
+#include <optional>
 
 #include "op/op.h"
 
@@ -33,6 +34,17 @@ inline Shape known_shape(const Param& p) {
   Shape shape;
   for (int64_t n : p.ints) shape.append(std::max<int64_t>(n, -1));
   return shape;
+}
+// What two shapes that must be equal say together; none if they contradict each other.
+inline std::optional<Shape> merged(Shape a, const Shape& b) {
+  if (!a.known_rank()) return b;
+  if (!b.known_rank()) return a;
+  if (a.rank() != b.rank()) return std::nullopt;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a[i] >= 0 && b[i] >= 0 && a[i] != b[i]) return std::nullopt;
+    if (a[i] < 0) a[i] = b[i];
+  }
+  return a;
 }
 // Unknown too if int64 does not hold the result: the run refuses it.
 inline int64_t known_sum(int64_t a, int64_t b) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ops/ops.h"
+#include "ops/partial_shape.h"
 #include "python/scalar.h"
 
 namespace tapeflow::python {
@@ -262,15 +263,6 @@ void look_inside(PyObject* o, Found& found, int depth = 0) {
   found.any_real |= floating.has(d);
 }
 
-// Whether two shapes, of which ranks and dimensions may be unknown, do not contradict each other.
-bool may_be_equal(const Shape& a, const Shape& b) {
-  if (!a.known_rank() || !b.known_rank()) return true;
-  if (a.rank() != b.rank()) return false;
-  for (int i = 0; i < a.rank(); ++i)
-    if (a[i] >= 0 && b[i] >= 0 && a[i] != b[i]) return false;
-  return true;
-}
-
 Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who) {
   check_depth(thread_locals.packing_depth / 2);  // a list of NumPy values is looked at twice
   struct Inside {
@@ -306,7 +298,7 @@ Tensor pack_sequence(PyObject* o, DType wanted, DType preferred, const char* who
                              : to_tensor(item, inside, preferred, who));
   }
   for (const Tensor& t : parts)
-    if (!may_be_equal(t.shape(), parts[0].shape()))
+    if (!merged(t.shape(), parts[0].shape()))
       fail(ErrorKind::value, who, ": Shapes of all inputs must match: values[0].shape = ", parts[0].shape(),
            " != values[i].shape = ", t.shape());
   return stack(parts, 0);

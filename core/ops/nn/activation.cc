@@ -11,6 +11,7 @@
 #include "op/row_structure.h"
 #include "ops/family.h"
 #include "ops/one_dtype.h"
+#include "ops/partial_shape.h"
 
 namespace tapeflow {
 namespace {
@@ -498,19 +499,13 @@ void cross_entropy_vjp(RuleContext& c) {
   if (c.wants(0)) c.set(0, d);
 }
 
-// What two shapes that must be equal say together.
-Shape merged_rows(const Call& call, Shape a, const Shape& b) {
-  if (!a.known_rank()) return b;
-  if (!b.known_rank()) return a;
-  bool agree = a.rank() == b.rank();
-  for (int i = 0; agree && i < a.rank(); ++i) {
-    agree = a[i] < 0 || b[i] < 0 || a[i] == b[i];
-    if (a[i] < 0) a[i] = b[i];
-  }
-  if (!agree)
+// The shape of logits and labels, which must be equal.
+Shape merged_rows(const Call& call, const Shape& logits, const Shape& labels) {
+  const std::optional<Shape> rows = merged(logits, labels);
+  if (!rows)
     fail(ErrorKind::invalid_argument, call.name(), ": Shapes must be equal; got logits ", call.in[0].shape(),
          " and labels ", call.in[1].shape());
-  return a;
+  return *rows;
 }
 
 const Op& sparse_cross_entropy_op = define(Op{
