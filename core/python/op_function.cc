@@ -78,13 +78,12 @@ DType dtype_of(PyObject* o, bool of_arrays) {
   return of_arrays || is_tensor(o) || is_variable(o) ? known_dtype(o) : DType::invalid;
 }
 
-DType dtype_inside_list(PyObject* list, bool of_arrays) {
+// Whether nothing in a list has a dtype of its own.
+bool holds_python_values(PyObject* list) {
   Ref items = checked(PySequence_Fast(list, "a list of tensors is expected"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    DType d = dtype_of(PySequence_Fast_GET_ITEM(items.get(), i), of_arrays);
-    if (d != DType::invalid) return d;
-  }
-  return DType::invalid;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+    if (known_dtype(PySequence_Fast_GET_ITEM(items.get(), i)) != DType::invalid) return false;
+  return true;
 }
 
 // Whether a Python value is of floats, by its first element.
@@ -125,7 +124,7 @@ bool takes_whole(const Argument& a, PyObject* o) {
   switch (a.whole) {
     case Argument::Whole::tensor: return false;
     case Argument::Whole::array: return !listed && known_dtype(o) != DType::invalid;
-    case Argument::Whole::numbers: return listed && dtype_inside_list(o, true) == DType::invalid;
+    case Argument::Whole::numbers: return listed && holds_python_values(o);
   }
   return false;
 }
