@@ -281,7 +281,8 @@ class Function(_core.FunctionBase):
     ) -> ConcreteFunction:
         graph = FuncGraph(outer)
         graph.is_function = True
-        graph.memory_budget = self._memory_budget
+        if self._memory_budget is not None:
+            graph.memory_budget = self._memory_budget
         graph.keeps_constants = keeps_constants
         if keeps_constants:
             _core.keep_constants(graph)
